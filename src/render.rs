@@ -85,6 +85,8 @@ mod withheld;
 pub use components::{
     CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms, NoInstanceSorting,
 };
+#[cfg(feature = "testing")]
+pub use cpu_times::running_stage;
 pub use cpu_times::{CpuStage, CpuTimes};
 #[cfg(feature = "gizmos")]
 pub use gizmos::{CullingGizmoConfigGroup, CullingGizmosPlugin, ShowCullingGizmos};

@@ -83,6 +83,8 @@ impl CpuClock {
         StageTimer {
             total: &self.0[stage as usize],
             since: Instant::now(),
+            #[cfg(feature = "testing")]
+            outer: RUNNING.replace(Some(stage)),
         }
     }
 
@@ -98,12 +100,30 @@ impl CpuClock {
 pub(super) struct StageTimer<'a> {
     total: &'a AtomicU64,
     since: Instant,
+    /// The stage that runs again after this one.
+    #[cfg(feature = "testing")]
+    outer: Option<CpuStage>,
+}
+
+#[cfg(feature = "testing")]
+thread_local! {
+    /// The stage of the plugin's system that runs on this thread.
+    static RUNNING: core::cell::Cell<Option<CpuStage>> = const { core::cell::Cell::new(None) };
+}
+
+/// The stage of the plugin's system that runs on this thread; `None` if none does.
+#[cfg(feature = "testing")]
+#[must_use]
+pub fn running_stage() -> Option<CpuStage> {
+    RUNNING.get()
 }
 
 impl Drop for StageTimer<'_> {
     fn drop(&mut self) {
         let nanoseconds = self.since.elapsed().as_nanos() as u64;
         self.total.fetch_add(nanoseconds, Ordering::Relaxed);
+        #[cfg(feature = "testing")]
+        RUNNING.set(self.outer);
     }
 }
 

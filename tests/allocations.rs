@@ -1,0 +1,138 @@
+//! What the plugin's systems allocate on the CPU in a frame: nothing for sets that do not change,
+//! however many there are. The allocator counts, so this is a program of its own.
+#![cfg(all(feature = "bevy", feature = "study"))]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "an allocator is unsafe by its trait; each call goes to the system's allocator as it comes. A test may \
+              panic, and prints what it counted"
+)]
+
+mod scene;
+
+use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
+use bevy_gpu_culling::{
+    prelude::*,
+    render::{CpuStage, running_stage},
+};
+use scene::{How, Stage, field};
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Number of allocations in each stage.
+static COUNTS: [AtomicU32; STAGES] = [const { AtomicU32::new(0) }; STAGES];
+const STAGES: usize = CpuStage::ALL.len();
+fn note() {
+    let Some(stage) = running_stage() else {
+        return;
+    };
+    COUNTS[stage as usize].fetch_add(1, Relaxed);
+}
+
+// SAFETY: each method has the contract of the system's, and does nothing else with memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+/// Sets around a camera that hides, with two materials and four cascades.
+fn scene(sets: u32) -> (Stage, Entity) {
+    let mut stage = Stage::new(How::Set(None));
+    let materials = [Color::WHITE, Color::BLACK];
+    let materials = materials.map(|color| stage.standard(StandardMaterial::from(color)));
+    for number in 0..sets {
+        let mesh = stage.mesh(Cuboid::from_length(0.1 + 0.001 * number as f32));
+        let material = materials[number as usize % 2].clone();
+        let set = field(20, number.is_multiple_of(3));
+        let turn = number as f32 * 0.7;
+        let at = Transform::from_xyz(turn.sin() * 30.0, 0.0, turn.cos() * 30.0);
+        stage.spawn_set(&set, (mesh, material), at);
+    }
+    let cascades = CascadeShadowConfigBuilder {
+        num_cascades: 4,
+        maximum_distance: 60.0,
+        ..default()
+    };
+    stage.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        cascades.build(),
+        Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y),
+    ));
+    let camera = stage.camera(Transform::default(), InstanceOcclusion::default());
+    (stage, camera)
+}
+
+/// Number of allocations in each stage in a frame, at most.
+fn count(stage: &mut Stage, frames: u32, act: impl Fn(&mut Stage, u32)) -> [u32; STAGES] {
+    let mut counts = [0; STAGES];
+    for frame in 0..frames {
+        act(stage, frame);
+        COUNTS.iter().for_each(|count| count.store(0, Relaxed));
+        stage.update(1);
+        for (max, count) in counts.iter_mut().zip(&COUNTS) {
+            *max = count.load(Relaxed).max(*max);
+        }
+    }
+    counts
+}
+
+/// A frame in which nothing changes allocates lists of views, and what wgpu takes to record passes.
+#[test]
+fn frames_allocate_nothing_for_their_sets() {
+    let [few, many] = [70, 210].map(|sets| {
+        let (mut stage, camera) = scene(sets);
+        // All directions once: lists have their full length.
+        let turn = |stage: &mut Stage, frame: u32| {
+            let turn = Quat::from_rotation_y(frame as f32 * 0.3);
+            stage.entity(camera).insert(Transform::from_rotation(turn));
+        };
+        count(&mut stage, 24, turn);
+        let moving = count(&mut stage, 8, turn);
+        stage.update(8);
+        let still = count(&mut stage, 8, |_, _| ());
+        println!("{sets} sets: still {still:?}, moving {moving:?}");
+        for stage in [CpuStage::Main, CpuStage::Extract] {
+            assert_eq!(moving[stage as usize], 0, "{sets} sets, {stage:?}");
+        }
+        // Sets that come into view are looked at.
+        assert_eq!(still[CpuStage::Materials as usize], 0, "{sets} sets");
+        still
+    });
+    for stage in CpuStage::ALL {
+        let (few, many) = (few[stage as usize], many[stage as usize]);
+        // Lists that grow by doubling.
+        assert!(many <= few + 4, "{stage:?}: {few} and {many}");
+        assert!(many <= 100, "{stage:?}: {many}");
+    }
+}
