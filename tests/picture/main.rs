@@ -11,7 +11,7 @@
 mod aggregate;
 mod batch_sets;
 mod changes;
-
+mod city;
 mod counters;
 mod far;
 mod far_first;
