@@ -119,6 +119,8 @@ struct Row {
     worst_ms: f64,
     /// Sets or entities that the camera sees.
     seen: usize,
+    /// Draw calls of sets in the last frame, in all views and passes.
+    draw_calls: Option<u32>,
     /// Uploaded by the plugin in a frame.
     uploaded_bytes: Option<u64>,
     /// Held by the plugin on the GPU.
@@ -162,7 +164,7 @@ fn run(args: &Args) -> Result<()> {
             settings.frames, settings.size.x, settings.size.y
         );
         println!(
-            "{:<17}{:>7}{:>6}{:>10}{:>6}{:>9}{:>9}{:>9}{:>9}{:>9}{:>7}{:>10}{:>11}",
+            "{:<17}{:>7}{:>6}{:>10}{:>6}{:>9}{:>9}{:>9}{:>9}{:>9}{:>7}{:>7}{:>10}{:>11}",
             "peer",
             "meshes",
             "per",
@@ -174,6 +176,7 @@ fn run(args: &Args) -> Result<()> {
             "frame_ms",
             "worst_ms",
             "seen",
+            "calls",
             "up_bytes",
             "gpu_bytes"
         );
@@ -215,7 +218,7 @@ fn print(row: &Row, json: bool) -> Result<()> {
     let value = |value: Option<String>| value.unwrap_or_else(|| "-".into());
     let name = row.peer.to_possible_value();
     println!(
-        "{:<17}{:>7}{:>6}{:>10}{:>6}{:>9}{:>9.2}{:>9}{:>9.2}{:>9.2}{:>7}{:>10}{:>11}",
+        "{:<17}{:>7}{:>6}{:>10}{:>6}{:>9}{:>9.2}{:>9}{:>9.2}{:>9.2}{:>7}{:>7}{:>10}{:>11}",
         name.as_ref().map_or("", |name| name.get_name()),
         city.meshes,
         city.per,
@@ -227,6 +230,7 @@ fn print(row: &Row, json: bool) -> Result<()> {
         row.frame_ms,
         row.worst_ms,
         row.seen,
+        value(row.draw_calls.map(|calls| calls.to_string())),
         value(row.uploaded_bytes.map(|bytes| bytes.to_string())),
         value(row.gpu_bytes.map(|bytes| bytes.to_string())),
     );

@@ -105,6 +105,7 @@ impl Stage {
         let stages = CpuStage::ALL.map(CpuStage::name).into_iter().zip(stages);
         let worst_ms = samples[1].iter().copied().fold(0.0, f64::max);
         let report = self.report();
+        let draw_calls = report.map(|report| report.draw_calls);
         let uploaded_bytes = report.map(|report| report.uploaded_bytes);
         let gpu_bytes = report.map(|report| report.gpu_bytes);
         let verified = self.verify()?;
@@ -121,6 +122,7 @@ impl Stage {
             frame_ms,
             worst_ms,
             seen: Times::of(seen).median as usize,
+            draw_calls,
             uploaded_bytes,
             gpu_bytes,
             verified,
