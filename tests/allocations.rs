@@ -131,8 +131,9 @@ fn frames_allocate_nothing_for_their_sets() {
     });
     for stage in CpuStage::ALL {
         let (few, many) = (few[stage as usize], many[stage as usize]);
-        // Lists that grow by doubling.
-        assert!(many <= few + 4, "{stage:?}: {few} and {many}");
+        // Some lists grow by doubling: for three times the sets, one or two steps more each. One
+        // allocation per set would be 140 more.
+        assert!(many <= few + 12, "{stage:?}: {few} and {many}");
         assert!(many <= 100, "{stage:?}: {many}");
     }
 }
