@@ -1,6 +1,6 @@
 //! CPU time of the plugin, the work that it records, and the upload of sets of any size and number.
 //!
-//! A program of its own: no other test may take the CPU meanwhile.
+//! A separate program: no other test may take the CPU meanwhile.
 #![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,

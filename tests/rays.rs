@@ -1,6 +1,6 @@
 //! How long a ray takes to find its instance: `cargo test --test rays -- --nocapture` prints it.
 //!
-//! A program of its own: no other test may take the CPU meanwhile.
+//! A separate program: no other test may take the CPU meanwhile.
 #![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic")]
 

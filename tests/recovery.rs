@@ -1,6 +1,6 @@
 //! Bevy recovers from a lost device, and sets with it.
 //!
-//! A program of its own: nobody else draws while a device is lost, and each test reads the whole
+//! A separate program: nobody else draws while a device is lost, and each test reads the whole
 //! log.
 #![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -1,8 +1,8 @@
 //! Multi-draws: the commands of many rows next to each other, so that one call draws them.
 //!
 //! A batch has its commands chunk after chunk, and of each chunk view after view. The draws of one
-//! view lie far apart. This stage copies them, in the order that the caller wants: those of the
-//! frame after its stages, those of late lists after each view's.
+//! view lie far apart. This stage copies them, in the order that the caller wants. Commands of late
+//! lists come later: it copies them view by view.
 
 use crate::cull::{
     BatchVersion, CullError, Culler, DrawPart, DrawSource, Follower, Gpu, IndirectDraws,
@@ -288,7 +288,7 @@ impl MultiDraws {
     }
 }
 
-impl Follower for MultiDraws {
+impl Follower for &MultiDraws {
     fn has_work(&self) -> bool {
         self.batches.iter().any(|batch| batch.bind_group.is_some())
     }

@@ -178,14 +178,6 @@ impl BatchSets {
         }
     }
 
-    /// The same, as a follower of the frame's stages.
-    pub fn follower(&mut self) -> Option<&mut MultiDraws> {
-        match &mut self.draws {
-            Some(Ok(draws)) if !self.views.is_empty() => Some(draws),
-            _ => None,
-        }
-    }
-
     /// The batch set of an entity in a view. All are indices of the frame.
     pub fn set_of(&self, view: usize, drawn: usize) -> Option<u32> {
         self.views.get(view)?.of(drawn)

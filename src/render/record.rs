@@ -50,7 +50,7 @@ pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
     mut expanded: ResMut<ExpandedUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
-    mut batch_sets: ResMut<BatchSets>,
+    batch_sets: Res<BatchSets>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     mut context: RenderContext,
     clock: Res<CpuClock>,
@@ -75,7 +75,7 @@ pub(super) fn record_culling(
     };
     // No list on the heap: this runs in every frame.
     let expanded: &mut dyn Follower = &mut *expanded;
-    *recorded = match (&mut meshlets.culler, batch_sets.follower()) {
+    *recorded = match (&mut meshlets.culler, &mut batch_sets.multi_draws()) {
         (Some(meshlets), Some(draws)) => {
             frame.record_with(on, encoder, &mut passes, &mut [expanded, meshlets, draws])
         }

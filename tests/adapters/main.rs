@@ -2,7 +2,7 @@
 //! drawn look like Bevy's entities on the same device.
 //!
 //! The devices are simulated: the test requests fewer features and lower limits than the adapter
-//! has. Each has a process of its own, which runs this program.
+//! has. Each has a separate process, which runs this program.
 #![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,

@@ -70,7 +70,8 @@ impl Cache {
         kept.is_ok_and(|kept| kept.is_some())
     }
 
-    /// Runs the test `name` of this module as `case`; returns the compactions and the lines that it printed.
+    /// Runs the test `name` of this module as `case`; returns the compactions and the lines that it
+    /// printed.
     fn run(&self, name: &str, case: &str) -> (Vec<String>, Vec<String>) {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", &format!("tuned_app::{name}"), "--nocapture"])

@@ -123,7 +123,7 @@ fn compare(
 ) {
     multi.prepare(gpu.device, culler).unwrap();
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    let followers: &mut [&mut dyn Follower] = &mut [multi];
+    let followers: &mut [&mut dyn Follower] = &mut [&mut &*multi];
     let frame = culler.prepared().unwrap();
     let recorded = frame.record_with(gpu, &mut encoder, &mut PlainPasses, followers);
     gpu.queue.submit([encoder.finish()]);

@@ -1,6 +1,6 @@
 //! The benchmark of frames: its scenes, its cases, and how rows are shown.
 //!
-//! Frames themselves are drawn by the step `frames` of `cargo xtask ci`. A program of its own: the
+//! Frames themselves are drawn by the step `frames` of `cargo xtask ci`. A separate program: the
 //! files of the benchmark name each other from the root of the crate.
 #![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

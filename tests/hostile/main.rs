@@ -13,6 +13,8 @@
 ))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../scene/allocator.rs"]
+mod allocator;
 mod corpus;
 #[path = "../scene/gltf_file.rs"]
 mod gltf_file;

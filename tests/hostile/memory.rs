@@ -1,22 +1,16 @@
 //! An allocator that counts.
-#![allow(
-    unsafe_code,
-    reason = "an allocator is unsafe by its trait. Each call goes to the system's allocator as it comes, so what holds \
-              for that one holds here"
-)]
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    sync::{
-        Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+use crate::allocator::Watched;
+use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-struct Counting;
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Watched = Watched {
+    asked: grow,
+    freed: shrink,
+};
 
 /// Bytes in use now, and at most since the last [`measure`].
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -28,32 +22,8 @@ fn grow(bytes: usize) {
     MAX.fetch_max(now, Relaxed);
 }
 
-// SAFETY: each method has the contract of the system's, and does nothing else with memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(memory, layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        grow(size);
-        NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(memory, layout, size) }
-    }
+fn shrink(bytes: usize) {
+    NOW.fetch_sub(bytes, Relaxed);
 }
 
 /// While it is held, nothing else is measured: for tests that need much memory themselves.

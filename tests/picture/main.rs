@@ -1,6 +1,7 @@
 //! A set looks like the same scene of Bevy's own entities, and still does when things change.
 //!
-//! It is a program of its own, because it makes hundreds of apps: lavapipe keeps up to 40 MB of each.
+//! It is a separate program, because it makes hundreds of apps, and lavapipe keeps memory of each
+//! pipeline.
 #![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,5 @@
 //! The device that stages share. So kernels are compiled once per program, and lavapipe, which keeps
-//! memory of each pipeline, keeps less. NVIDIA's driver 580 finds no GPU after 60 to 120 apps with
-//! their own devices in one process.
+//! memory of each pipeline, keeps less.
 
 use bevy::{
     render::{
