@@ -51,9 +51,9 @@ pub(super) struct BatchSets {
 
 /// What the batch sets of a frame depend on.
 struct MadeFrom {
-    /// [`Culler::plan_version`] and [`Culler::late_version`].
-    plans: [Version; 2],
-    /// Which batches the device has. One that it refused may come back.
+    /// [`Culler::plan_version`].
+    plan: Version,
+    /// Which batches the device has, late ones, too. One that it refused may come back.
     batches: Vec<bool>,
     entities: Vec<Made>,
 }
@@ -84,7 +84,7 @@ impl BatchSets {
         gpu: Gpu<'_>,
     ) {
         let now = || draws.drawn.iter().map(Made::from);
-        let plans = [culler.plan_version(), culler.late_version()];
+        let version = culler.plan_version();
         let is_kept = draws.is_kept && draws.requests_made == 0;
         let batches = 0..culler.batch_count();
         let batches: Vec<_> = batches
@@ -92,7 +92,7 @@ impl BatchSets {
             .collect();
         let stays = self.made_from.as_ref().is_some_and(|from| {
             let all_stay = || from.entities.iter().copied().eq(now());
-            from.plans == plans
+            from.plan == version
                 && from.batches == batches
                 && from.entities.len() == draws.drawn.len()
                 && (is_kept || all_stay())
@@ -104,7 +104,7 @@ impl BatchSets {
             entities.extend(now());
             self.find(draws, culler, slots, gpu);
             self.made_from = Some(MadeFrom {
-                plans,
+                plan: version,
                 batches,
                 entities,
             });

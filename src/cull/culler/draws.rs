@@ -83,12 +83,6 @@ impl Culler {
         self.planner.version()
     }
 
-    /// Version of the plans of late lists: batches, rows and commands. It stays if sets only move.
-    #[must_use]
-    pub fn late_version(&self) -> Version {
-        self.occluder.version()
-    }
-
     /// Number of batches that the frustum alone decides, or comes first in.
     pub(in crate::cull) fn early_batch_count(&self) -> usize {
         self.planner.keys().len()

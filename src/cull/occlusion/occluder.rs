@@ -59,8 +59,6 @@ pub(in crate::cull) struct Occluder {
     refused_in: Option<u64>,
     /// Keys of the views that had no room, and the frame in which they had none.
     without_room: HashMap<u64, u64>,
-    /// Changes when the late lists of a view are planned.
-    version: Version,
     refusals: Refusals,
 }
 
@@ -135,7 +133,6 @@ impl Occluder {
             motions: Motions::new(),
             refused_in: None,
             without_room: HashMap::new(),
-            version: Version::new(),
             refusals: Refusals::default(),
         }
     }
@@ -155,11 +152,6 @@ impl Occluder {
 
     pub fn history(&self) -> &History {
         &self.history
-    }
-
-    /// Version of the plans of late lists.
-    pub fn version(&self) -> Version {
-        self.version
     }
 
     /// Whether tier and compaction can leave out what is hidden.
@@ -313,7 +305,6 @@ impl Occluder {
                 late.plan =
                     LatePlan::build(frame, (index, view), sets, planner.limits(), first_batch);
                 late.first_batch = first_batch;
-                self.version.bump();
             } else {
                 late.plan.mend(frame, store.sets(), planner.moved());
             }
