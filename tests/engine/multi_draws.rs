@@ -165,7 +165,7 @@ fn nothing_is_gathered_if_nothing_is_wanted() {
     culler.prepare(gpu, &scene.frame);
     assert_eq!(multi.plan(gpu, &[]).unwrap(), 0);
     multi.prepare(&device, &culler).unwrap();
-    assert!(!multi.has_work());
+    assert!(!(&multi).has_work());
     assert!(multi.source(0, 0).is_none());
     assert!(multi.gpu_bytes() > 0);
 }
