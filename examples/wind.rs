@@ -1,5 +1,4 @@
-//! A meadow in the wind: a vertex shader bends grass and poplars, in the picture and in the shadow
-//! maps. It is `assets/shaders/wind.wesl`.
+//! A meadow in the wind: `Wind` bends grass and poplars, in the picture and in the shadow maps.
 //!
 //! The places of the plants come from the crates `rand` and `rand_chacha`.
 
@@ -7,50 +6,19 @@ use bevy::{
     asset::RenderAssetUsages,
     light::CascadeShadowConfigBuilder,
     mesh::{Indices, MeshMergeError, PrimitiveTopology},
-    pbr::{ExtendedMaterial, MaterialExtension},
     prelude::*,
-    reflect::TypePath,
-    render::render_resource::AsBindGroup,
-    shader::ShaderRef,
 };
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SHADER: &str = "shaders/wind.wesl";
 /// Blades of a tuft of grass. Its height is 1.
 const BLADES: u32 = 6;
 /// Height of a poplar.
 const POPLAR: f32 = 5.0;
 /// Half the side of the meadow.
 const MEADOW: f32 = 26.0;
-
-/// Bevy's own material, and what bends its vertices: `Wind` of the shader.
-#[derive(Asset, TypePath, AsBindGroup, Clone)]
-struct Wind {
-    #[uniform(100)]
-    direction: Vec2,
-    #[uniform(100)]
-    strength: f32,
-}
-
-impl MaterialExtension for Wind {
-    fn vertex_shader() -> ShaderRef {
-        SHADER.into()
-    }
-
-    // Shadow maps are drawn by it, too.
-    fn prepass_vertex_shader() -> ShaderRef {
-        SHADER.into()
-    }
-
-    fn deferred_vertex_shader() -> ShaderRef {
-        SHADER.into()
-    }
-}
-
-type Plant = ExtendedMaterial<StandardMaterial, Wind>;
 
 fn main() -> AppExit {
     App::new()
@@ -65,8 +33,7 @@ pub struct Count(pub u32);
 
 /// The example, as a plugin.
 pub fn scene(app: &mut App) {
-    app.add_plugins(MaterialPlugin::<Plant>::default())
-        .insert_resource(ClearColor(Color::srgb(0.55, 0.72, 0.9)))
+    app.insert_resource(ClearColor(Color::srgb(0.55, 0.72, 0.9)))
         .add_systems(Startup, (plant, spawn));
 }
 
@@ -74,7 +41,7 @@ fn plant(
     mut commands: Commands,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
-    mut materials: ResMut<Assets<Plant>>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
     count: Res<Count>,
 ) -> Result {
     let mut dice = ChaCha8Rng::seed_from_u64(7);
@@ -87,34 +54,31 @@ fn plant(
         });
         Ok(InstanceSet::from_transforms(places)?.sorted())
     };
-    let mut material = |strength: f32| {
-        materials.add(Plant {
-            base: StandardMaterial {
-                // Blades have two sides, and are lit as the ground is.
-                cull_mode: None,
-                perceptual_roughness: 0.9,
-                ..default()
-            },
-            extension: Wind {
-                direction: Vec2::new(0.8, 0.6),
-                strength,
-            },
-        })
+    let material = MeshMaterial3d(materials.add(StandardMaterial {
+        // Blades have two sides, and are lit as the ground is.
+        cull_mode: None,
+        perceptual_roughness: 0.9,
+        ..default()
+    }));
+    let wind = |strength: f32, height: f32| Wind {
+        direction: Vec3::new(0.8, 0.0, 0.6),
+        strength,
+        height,
+        wavelength: 25.0,
+        calm_beyond: 80.0,
+        ..default()
     };
-    // Each with the sphere that holds the plant however it leans: what leaves the sphere of the
-    // mesh may be rejected although it is in view.
-    let [grass, poplar] = [0.75, 0.035];
     commands.spawn((
         Mesh3d(meshes.add(tuft())),
-        MeshMaterial3d(material(grass)),
+        material.clone(),
         GpuInstances(sets.add(places(count.0)?)),
-        CullingRadius(Vec2::new(1.0, 0.3 + grass).length()),
+        wind(0.6, 1.0),
     ));
     commands.spawn((
         Mesh3d(meshes.add(tree()?)),
-        MeshMaterial3d(material(poplar)),
+        material,
         GpuInstances(sets.add(places(60)?)),
-        CullingRadius(Vec2::new(POPLAR, 0.8 + poplar * POPLAR * POPLAR).length()),
+        wind(0.8, POPLAR),
     ));
     Ok(())
 }

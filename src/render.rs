@@ -80,6 +80,7 @@ mod upload;
 #[cfg(feature = "testing")]
 pub mod verify;
 mod views;
+mod wind;
 mod withheld;
 
 pub use components::{
@@ -118,4 +119,5 @@ pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tint::{InstanceTint, InstanceTintPlugin, TintedMaterial};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;
-pub use views::ViewKind;
+pub use views::{CameraDetail, ViewKind};
+pub use wind::Wind;

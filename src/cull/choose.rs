@@ -6,7 +6,7 @@ pub(super) mod tuning;
 use crate::cull::{Compaction, CullingTier, FrameCounts, plan::Plan};
 use auto::{Auto, FrameSize};
 use tuning::Tuning;
-use wgpu::{Backend, Device};
+use wgpu::Device;
 
 /// The compaction that runs: a fixed one, or the one that [`Compaction::Auto`] takes.
 pub(super) struct Choice {
@@ -23,7 +23,7 @@ impl Choice {
         asked: Compaction,
         tuning: Option<&Tuning>,
     ) -> Self {
-        let tuning = tuning.cloned().unwrap_or_else(|| rule(device, tier));
+        let tuning = tuning.cloned().unwrap_or_else(|| Tuning::rule(tier));
         Self {
             asked,
             tuning: tuning.supported(tier, device.features()),
@@ -71,15 +71,5 @@ impl Choice {
     /// Reads the counters of an earlier frame.
     pub fn learn(&mut self, counts: &FrameCounts) {
         self.auto.learn(counts);
-    }
-}
-
-/// The rule that `Auto` follows without a measurement.
-fn rule(device: &Device, tier: CullingTier) -> Tuning {
-    // wgpu 29 translates atomic loads to plain ones for DX12 (wgpu issue 9242). Strips would wait
-    // for results that they cannot see, and then count them again: correct, but slow.
-    match device.adapter_info().backend {
-        Backend::Dx12 => Tuning::rule(CullingTier::Workgroup),
-        _ => Tuning::rule(tier),
     }
 }

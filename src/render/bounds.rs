@@ -9,6 +9,7 @@ use super::{
     offset::{InstanceOffset, offset_sphere},
     scene::InstanceScene,
     told::Told,
+    wind::Wind,
 };
 use crate::{
     cull::{BoundingSphere, layout::ROUNDING},
@@ -43,6 +44,7 @@ pub(super) struct BoundedSet {
     sphere: Option<&'static SetSphere>,
     radius: Option<&'static CullingRadius>,
     offset: Option<&'static InstanceOffset>,
+    wind: Option<&'static Wind>,
     lods: Option<&'static SetLods>,
     impostor: Option<&'static SetImpostor>,
     impostor_of: Option<&'static ImpostorOf>,
@@ -58,6 +60,7 @@ type BoundsChanged = Or<(
     AssetChanged<Mesh3d>,
     Changed<CullingRadius>,
     Changed<InstanceOffset>,
+    Changed<Wind>,
     Changed<SetLods>,
     Changed<SetImpostor>,
     Added<SkinnedMesh>,
@@ -69,6 +72,7 @@ type BoundsChanged = Or<(
 pub(super) struct Removals<'w, 's> {
     radius: RemovedComponents<'w, 's, CullingRadius>,
     offset: RemovedComponents<'w, 's, InstanceOffset>,
+    wind: RemovedComponents<'w, 's, Wind>,
     skin: RemovedComponents<'w, 's, SkinnedMesh>,
     lightmap: RemovedComponents<'w, 's, Lightmap>,
     set: RemovedComponents<'w, 's, GpuInstances>,
@@ -163,6 +167,7 @@ pub(super) fn update_bounds(
     }
     let removed = (removals.radius.read())
         .chain(removals.offset.read())
+        .chain(removals.wind.read())
         .chain(removals.skin.read())
         .chain(removals.lightmap.read())
         .filter_map(|entity| all.get(entity).ok());
@@ -196,12 +201,15 @@ pub(super) fn update_bounds(
                 let sphere = culling_sphere(around, impostor.radius, None, || ())
                     .ok()?
                     .all;
-                Some(offset_sphere(own.unwrap_or(offset).as_ref(), sphere))
+                let wind = impostor.wind.or(item.wind);
+                let sphere = offset_sphere(own.unwrap_or(offset).as_ref(), sphere);
+                Some(sphere.grown(wind.map_or(0.0, Wind::reach)))
             });
             let around = || meshes.sphere_of(mesh);
             let sphere = culling_sphere(around, item.radius, item.lods, bad_radius);
             sphere.map(|sphere| {
-                let behind_offset = |sphere| offset_sphere(offset.as_ref(), sphere);
+                let reach = item.wind.map_or(0.0, Wind::reach);
+                let behind_offset = |sphere| offset_sphere(offset.as_ref(), sphere).grown(reach);
                 let full = sphere.full.map(behind_offset);
                 let all = behind_offset(sphere.all);
                 let all = match impostor.filter(|_| !sphere.is_by_radius) {

@@ -20,8 +20,8 @@ mod room;
 mod slot;
 
 pub(super) use info::{
-    DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
-    DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
+    DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_HAS_WIND, DRAW_IS_THINNED,
+    DRAW_NON_UNIFORM_SCALE, DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
 };
 pub(super) use room::{GRANULES_OF_TABLE, SLOT_BYTES, SLOT_STRIDE, SlotTable, UNIFORM_BYTES};
 
@@ -48,7 +48,7 @@ use room::{Buffers, Room};
 use slot::{Rows, Slot};
 
 /// Place of a [`SlotOffset`] in a slot, in bytes.
-const OFFSET_BEGIN: u64 = 256;
+const OFFSET_BEGIN: u64 = 288;
 /// Fewer slots than this are kept, whether or not views see their sets.
 const MANY_SLOTS: usize = 4096;
 /// More slots than this are kept only if the sets that are drawn need as large a buffer: a binding

@@ -1,6 +1,9 @@
 //! An entity with a set, as an extraction read it.
 
-use super::lods::{SetLod, SetRange, Share};
+use super::{
+    lods::{SetLod, SetRange, Share},
+    wind::SlotWind,
+};
 use crate::cull::{BoundingSphere, SetId};
 use bevy::{math::Affine3A, render::sync_world::MainEntity};
 use core::ops::Range;
@@ -36,6 +39,8 @@ pub(super) struct ExtractedSet {
     pub range: Option<SetRange>,
     /// See [`AggregateDetail`](super::lods::AggregateDetail), in pixels; 0 without.
     pub thin_below: f32,
+    /// See [`Wind`](super::wind::Wind); `None` if it bends nothing.
+    pub wind: Option<SlotWind>,
     /// Which of the set's instances the entity draws.
     pub share: Share,
     /// The number of the extraction that changed it last.

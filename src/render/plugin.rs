@@ -28,7 +28,7 @@ use super::{
     mesh_metadata::{CompressedMeshes, find_compressed_meshes},
     mesh_spheres::{MeshSpheres, forget_changed_meshes},
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
-    occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
+    occlusion::{self, InstanceOcclusion, NoOcclusionCulling, equip_cameras},
     offset::InstanceOffset,
     prepare::prepare_culling,
     record::record_culling,
@@ -39,7 +39,8 @@ use super::{
     settings::{GpuCullingSettings, GpuCullingSystems},
     touched::{TouchedInstances, note_touched},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
-    views::{ShadowOrigin, extract_freeze, extract_shadow_origin},
+    views::{CameraDetail, ShadowOrigin, extract_freeze, extract_shadow_origin},
+    wind::{Wind, warn_of_bad_winds},
     withheld,
 };
 use crate::instance::{InstanceId, InstanceSet, InstanceTransform};
@@ -93,6 +94,8 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<NoInstanceSorting>()
         .register_type::<InstanceOcclusion>()
         .register_type::<NoOcclusionCulling>()
+        .register_type::<CameraDetail>()
+        .register_type::<Wind>()
         .register_type::<GpuCullingSettings>()
         .register_type::<CullingReport>()
         .register_type::<InstanceTransform>()
@@ -106,7 +109,10 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .init_resource::<MeshSpheres>()
         .init_resource::<CompressedMeshes>()
         .add_message::<InstanceUploadProgress>()
-        .add_plugins(ExtractComponentPlugin::<InstanceOcclusion>::default())
+        .add_plugins((
+            ExtractComponentPlugin::<InstanceOcclusion>::default(),
+            ExtractComponentPlugin::<CameraDetail>::default(),
+        ))
         .configure_sets(
             PostUpdate,
             GpuCullingSystems::UpdateBounds
@@ -137,7 +143,9 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
                 warn_of_bad_ranges,
                 warn_of_bad_details,
                 warn_of_unused_impostors,
+                warn_of_bad_winds,
                 freeze_frusta,
+                equip_cameras,
             )
                 .in_set(GpuCullingSystems::UpdateBounds),
         );

@@ -105,8 +105,8 @@ pub(super) struct SetDraws {
     told_levels: Told<(MainEntity, AssetId<Mesh>)>,
     /// Index ranges of an entity's mesh whose problem was logged.
     told_ranges: Told<(MainEntity, Range<u32>)>,
-    /// Entities whose `AggregateDetail` is ignored, which was logged.
-    told_details: Told<MainEntity>,
+    /// Entities with a component that is ignored, which was logged.
+    told_ignored: Told<(MainEntity, &'static str)>,
 }
 
 /// The draws of an entity.

@@ -1,7 +1,10 @@
 //! Bevy's views, as the engine tests them.
 
+mod detail;
 mod frame_view;
 
+pub use detail::CameraDetail;
+use detail::Detail;
 pub use frame_view::ViewKind;
 pub(super) use frame_view::{FrameView, index_of_view, view_at, view_order};
 
@@ -33,6 +36,7 @@ pub(super) struct CameraData {
     view: &'static ExtractedView,
     frustum: &'static Frustum,
     frozen: Option<&'static ExtractedFreeze>,
+    detail: Option<&'static CameraDetail>,
     visible: Option<&'static RenderVisibleEntities>,
     cascades: Option<&'static ViewLightEntities>,
 }
@@ -89,6 +93,14 @@ impl Views<'_, '_> {
     /// The least diameter that is drawn, in pixels; 0 if every size is.
     pub fn min_pixels(&self) -> f32 {
         self.settings.min_pixels.max(0.0)
+    }
+
+    /// Whether some view draws no instance below some size.
+    pub fn have_min_size(&self) -> bool {
+        let of_settings = Detail::of(&self.settings);
+        let details = self.drawing_cameras().map(|camera| camera.detail);
+        let mut sizes = details.map(|own| of_settings.with(own).min_pixels());
+        of_settings.min_pixels() > 0.0 || sizes.any(|size| size > 0.0)
     }
 
     /// Whether what views that hide draw is colored.
@@ -149,9 +161,9 @@ impl Views<'_, '_> {
                 seen.with_near_of(&clip)
             }
         };
-        let fades = data.frozen.is_none();
+        let detail = Detail::of(&self.settings).with(data.detail);
+        let fades = data.frozen.is_none() && detail.fades;
         let rule = LodRule {
-            pixels: self.settings.lod_pixels,
             fades,
             is_shadow: false,
             origin: None,
@@ -198,7 +210,6 @@ impl Views<'_, '_> {
             _ => self.shadow_origin.0,
         };
         let rule = LodRule {
-            pixels: self.settings.shadow_lod_pixels,
             fades: false,
             is_shadow: true,
             origin,
@@ -223,6 +234,7 @@ struct CameraEye {
     is_orthographic: bool,
     /// Pixels per world unit, at distance 1 if the camera is not orthographic.
     pixels: f32,
+    detail: Detail,
 }
 
 impl Views<'_, '_> {
@@ -243,6 +255,7 @@ impl Views<'_, '_> {
                     },
                     is_orthographic: is_orthographic(view),
                     pixels: pixels_of_unit(view),
+                    detail: Detail::of(&self.settings).with(data.detail),
                 }
             })
             .collect();
@@ -273,8 +286,6 @@ fn pixels_of_unit(view: &ExtractedView) -> f32 {
 /// How a view sees levels of detail.
 #[derive(Clone, Copy)]
 struct LodRule {
-    /// The greatest error.
-    pixels: f32,
     fades: bool,
     is_shadow: bool,
     /// The eye of levels, for a light that all cameras share.
@@ -301,14 +312,16 @@ impl Views<'_, '_> {
         let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
             return view;
         };
+        // What all cameras share stays with the settings.
+        let detail = of_view.map_or(Detail::of(&self.settings), |eye| eye.detail);
         let shadow = shadow_pixels_of(eyes);
         view.with_lods_of(LodEye {
             position: rule.origin.unwrap_or(eye.position),
             is_orthographic: eye.is_orthographic,
-            // If a setting is not above 0, the quotient is infinite: no error is allowed, and no
+            // If a size is not above 0, the quotient is infinite: no error is allowed, and no
             // size is too small.
-            resolution: eye.pixels / rule.pixels.max(0.0),
-            min_resolution: eye.pixels / self.settings.min_pixels.max(0.0),
+            resolution: eye.pixels / detail.max_error(rule.is_shadow),
+            min_resolution: eye.pixels / detail.min_pixels(),
             pixels: match rule.is_shadow {
                 true if shadow.is_orthographic == eye.is_orthographic => shadow.pixels,
                 true => 0.0,

@@ -1,5 +1,6 @@
 //! A camera that hides instances draws the same picture, in each frame of each sequence.
 
+mod cameras;
 mod colors;
 mod joined;
 mod order;
@@ -9,9 +10,7 @@ mod shadows;
 mod truth;
 
 use crate::scene::Stage;
-use bevy::{
-    core_pipeline::prepass::DepthPrepass, prelude::*, render::occlusion_culling::OcclusionCulling,
-};
+use bevy::{core_pipeline::prepass::DepthPrepass, prelude::*};
 use bevy_gpu_culling::{
     prelude::*,
     render::{OcclusionReport, ViewKind, ViewReport},
@@ -40,12 +39,9 @@ impl Way {
         }
         match self {
             Self::Off | Self::Shadows => {}
-            Self::Forward => {
+            Self::Forward | Self::Prepass => {
                 // Large instances would not be hidden.
                 camera.insert(InstanceOcclusion { near_pixels: 1e9 });
-            }
-            Self::Prepass => {
-                camera.insert((OcclusionCulling, InstanceOcclusion { near_pixels: 1e9 }));
             }
         }
     }

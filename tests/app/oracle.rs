@@ -19,6 +19,7 @@ mod table;
 mod tinted;
 mod tinted_shaders;
 mod uniforms;
+mod wind;
 mod wireframe;
 mod written;
 

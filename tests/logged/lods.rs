@@ -233,28 +233,36 @@ fn files_are_loaded_and_damaged_ones_refused() {
     }
 }
 
-/// A set that cannot be thinned out is drawn whole, and the log says why.
+/// A set that cannot be thinned out or bent is drawn as without the component, and the log says
+/// why.
 #[test]
-fn aggregate_detail_that_is_ignored_is_logged_once() {
+fn components_that_are_ignored_are_logged_once() {
+    let detail = |below_pixels| AggregateDetail { below_pixels };
+    ignored("AggregateDetail", [detail(100.0), detail(f32::NAN)], "NaN");
+    let high = |height| Wind {
+        strength: 2.0,
+        height,
+        ..default()
+    };
+    ignored("Wind", [high(0.2), high(-1.0)], "height is -1");
+}
+
+/// A component that is ignored on a set drawn from mesh uniforms, and a `bad` one, which the log
+/// describes in this way.
+fn ignored<C: Component + Copy>(name: &str, [good, bad]: [C; 2], text: &str) {
     let log = Log::start();
     let mut stage = Stage::new(How::Set(None));
     let parts = furnish(&mut stage);
     let set = field(200, true);
-    let [uniforms, bad] = places().map(|at| stage.spawn_set(&set, parts.clone(), at));
+    let [uniforms, plain] = places().map(|at| stage.spawn_set(&set, parts.clone(), at));
     stage.entity(uniforms).insert(InstanceMeshUniforms);
     let before = stage.picture();
-    for (entity, below_pixels) in [(uniforms, 100.0), (bad, f32::NAN)] {
-        stage
-            .entity(entity)
-            .insert(AggregateDetail { below_pixels });
-    }
+    stage.entity(uniforms).insert(good);
+    stage.entity(plain).insert(bad);
     let after = stage.picture();
-    assert_same_picture("ignored aggregate detail", &after, &before);
-    log.assert_once(&[&format!("AggregateDetail on {uniforms}"), "MeshUniform"]);
-    log.assert_once(&[&format!("AggregateDetail on {bad}"), "NaN"]);
-    let detail = AggregateDetail {
-        below_pixels: 100.0,
-    };
-    stage.entity(bad).insert(detail);
+    assert_same_picture(&format!("ignored {name}"), &after, &before);
+    log.assert_once(&[&format!("{name} on {uniforms} is ignored"), "MeshUniform"]);
+    log.assert_once(&[&format!("{name} on {plain} is ignored"), text]);
+    stage.entity(plain).insert(good);
     assert_ne!(stage.picture(), after, "a valid one shows");
 }

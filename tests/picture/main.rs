@@ -14,6 +14,7 @@ mod batch_sets;
 mod changes;
 mod city;
 mod counters;
+mod detail;
 mod far;
 mod far_first;
 mod frozen;

@@ -38,7 +38,7 @@ use bevy::{
             BufferDescriptor, BufferUsages, CommandEncoderDescriptor, MapMode, PollType,
             TexelCopyBufferInfo, TexelCopyBufferLayout, TextureFormat, TextureUsages,
         },
-        renderer::{RenderAdapter, RenderDevice, RenderQueue},
+        renderer::{RenderAdapter, RenderAdapterInfo, RenderDevice, RenderQueue},
         settings::{RenderCreation, WgpuSettings},
     },
     window::ExitCondition,
@@ -326,6 +326,12 @@ impl Stage {
                 parent
             }
         }
+    }
+
+    /// Whether the adapter is a software driver.
+    pub fn is_software(&self) -> bool {
+        let adapter = self.app.world().resource::<RenderAdapterInfo>();
+        adapter.device_type == wgpu::DeviceType::Cpu
     }
 
     /// Whether the adapter can draw color and depth with this number of samples per pixel.

@@ -69,6 +69,13 @@ impl BoundingSphere {
         sphere.radius.is_finite().then_some(sphere)
     }
 
+    /// A sphere with the same center, and a larger radius.
+    #[must_use]
+    pub fn grown(mut self, by: f32) -> Self {
+        self.radius += by;
+        self
+    }
+
     /// A sphere with the same center, around both.
     #[must_use]
     pub fn enlarged_around(mut self, other: Self) -> Self {

@@ -6,6 +6,8 @@ use bevy::{math::Vec4, render::render_resource::ShaderType};
 
 /// [`SlotInfo::flags`]: the set has scales.
 pub(in crate::render) const DRAW_HAS_SCALE: u32 = 1;
+/// [`SlotInfo::flags`]: the wind bends the set's instances.
+pub(in crate::render) const DRAW_HAS_WIND: u32 = 2;
 /// [`SlotInfo::flags`]: the set's visibility range is of the centers of its instances' meshes.
 pub(in crate::render) const DRAW_RANGE_OF_CENTERS: u32 = 4;
 /// [`SlotInfo::flags`]: the set has an offset.
@@ -70,4 +72,6 @@ pub(in crate::render) struct SlotInfo {
     pub fade: SlotFade,
     /// How they are thinned out ([`Thinning`](crate::render::lods::Thinning)).
     pub thin: Vec4,
+    /// How the wind bends them ([`SlotWind`](crate::render::wind::SlotWind)).
+    pub wind: [Vec4; 2],
 }

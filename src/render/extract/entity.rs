@@ -11,6 +11,7 @@ use crate::render::{
     meshlets::MeshletMesh3d,
     occlusion::NoOcclusionCulling,
     offset::{InstanceOffset, stretch_of},
+    wind::Wind,
 };
 use bevy::{
     camera::visibility::NoFrustumCulling, ecs::query::QueryData, math::Affine3A, pbr::Lightmap,
@@ -34,6 +35,7 @@ pub(super) struct SetEntity {
     lods: Option<&'static SetLods>,
     range: Option<&'static InstanceVisibilityRange>,
     detail: Option<&'static AggregateDetail>,
+    wind: Option<&'static Wind>,
     impostor: Option<&'static SetImpostor>,
     impostor_of: Option<&'static ImpostorOf>,
     pub asks_expanded: Has<InstanceMeshUniforms>,
@@ -77,6 +79,10 @@ pub(super) fn use_of(
         fade: fade_of(item, full),
         range: range_of(item, full),
         thin_below: thin_below(item, full),
+        wind: item
+            .wind
+            .or(full.and_then(|full| full.wind))
+            .and_then(Wind::in_slot),
         share: share_of(item, full),
         changed_in,
     }

@@ -8,6 +8,7 @@ use crate::render::{
     extracted_set::ExtractedSet,
     lods::{AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods},
     offset::InstanceOffset,
+    wind::Wind,
 };
 use bevy::{
     asset::RenderAssetUsages,
@@ -28,6 +29,7 @@ pub(super) type ValueChanged = Or<(
     Changed<SetLods>,
     Changed<InstanceVisibilityRange>,
     Changed<AggregateDetail>,
+    Changed<Wind>,
     Changed<SetImpostor>,
     Changed<ImpostorOf>,
 )>;

@@ -30,6 +30,7 @@ impl DrawShaders {
                 include_str!("../../../shaders/draw/instance.wesl"),
             ),
             ("draw_fade", include_str!("../../../shaders/draw/fade.wesl")),
+            ("draw_wind", include_str!("../../../shaders/draw/wind.wesl")),
         ] {
             add_module(app, name, source.as_bytes());
         }

@@ -10,10 +10,14 @@ use bevy::{
 ///
 /// The camera's main pass draws what it saw in the frame before. The depth that this leaves is
 /// tested against all other instances, and what is visible of them is drawn right after. The
-/// picture stays the same. It needs no prepass and hides behind Bevy's entities, too. A camera with
-/// a prepass needs Bevy's
-/// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling) instead, which also works
-/// without this component: then sets and entities hide each other.
+/// picture stays the same. It needs no prepass and hides behind Bevy's entities, too.
+///
+/// A camera with a prepass, a deferred one, and one with
+/// [`AtmosphereSettings`](bevy::pbr::AtmosphereSettings) hide in Bevy's prepasses: sets and entities
+/// hide each other. Such a camera gets a
+/// [`DepthPrepass`](bevy::core_pipeline::prepass::DepthPrepass) and Bevy's
+/// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling), which also works without
+/// this component. Both go with it, unless the app had added them.
 ///
 /// On a `DirectionalLight`, `PointLight` or `SpotLight` it works in each of the light's shadow
 /// maps, and the shadows stay the same. Bevy's `OcclusionCulling` on a light hides no instances.
@@ -25,8 +29,7 @@ use bevy::{
 /// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms), those whose mesh is lines or
 /// points, and all sets on the tier [`Cpu`](crate::cull::CullingTier::Cpu). Of a set that is drawn
 /// by meshlets, the meshlets of late instances are tested, too. The main pass of a camera with a
-/// prepass tests the meshlets of all visible instances. A camera with an `Atmosphere` but without a
-/// prepass hides nothing.
+/// prepass tests the meshlets of all visible instances.
 #[derive(Component, ExtractComponent, Reflect, Clone, Copy, Debug, PartialEq)]
 #[extract_app(RenderApp)]
 #[reflect(Component, Default, Clone, PartialEq)]

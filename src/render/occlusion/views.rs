@@ -19,7 +19,7 @@ use bevy::{
     },
     log::warn_once,
     math::Vec4Swizzles,
-    pbr::{ExtractedAtmosphere, LightEntity, Shadow, ShadowView, ViewLightEntities},
+    pbr::{LightEntity, Shadow, ShadowView, ViewLightEntities},
     platform::hash::FixedHasher,
     prelude::*,
     render::{
@@ -57,7 +57,6 @@ pub(in crate::render) struct CameraData {
     is_direct: Has<NoIndirectDrawing>,
     is_frozen: Has<ExtractedFreeze>,
     is_jittered: Has<TemporalJitter>,
-    has_atmosphere: Has<ExtractedAtmosphere>,
     resolution: Option<&'static MainPassResolutionOverride>,
 }
 
@@ -226,24 +225,15 @@ fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
         || data.has_motion_prepass
         || data.is_deferred;
     if !has_prepass {
-        data.own?;
-        if data.has_atmosphere {
-            warn_once!(
-                "InstanceOcclusion hides nothing in a camera with an Atmosphere and without a prepass: add DepthPrepass \
-                 and OcclusionCulling to the camera"
-            );
-            return None;
-        }
-        return Some(Way::Forward);
+        return data.own.map(|_| Way::Forward);
     }
     if data.has_bevys && data.has_depth_prepass && !data.is_direct {
         return Some(Way::Prepass);
     }
     if data.own.is_some() {
         warn_once!(
-            "InstanceOcclusion hides nothing in a camera with a prepass, unless it has Bevy's OcclusionCulling and \
-             DepthPrepass, and Bevy draws it indirectly (without NoIndirectDrawing, which Bevy adds on adapters that \
-             cannot)"
+            "InstanceOcclusion hides nothing in a camera with prepasses and NoIndirectDrawing, which Bevy adds on \
+             adapters that cannot draw indirectly: remove NoIndirectDrawing or the prepasses"
         );
     }
     None

@@ -31,6 +31,7 @@ use bevy::{
         view::RenderVisibilityRanges,
     },
 };
+use detail::moved_by;
 use scene::Hiding;
 
 /// Fills the frame with its views and the requests of its sets. `hides` if some view may hide
@@ -60,6 +61,7 @@ pub(super) fn add_requests(
         hides,
         lod_pixels: scene.views.lod_pixels(),
         min_pixels: scene.views.min_pixels(),
+        has_min_size: scene.views.have_min_size(),
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
         // Devices without draw counts, and the tier `Cpu`, pay for rows that rest.
@@ -229,7 +231,11 @@ impl Requests<'_, '_, '_> {
                         .lods_of(self.meshes, of, (mesh_id, mesh), (levels, set.offset))
                 }),
         };
-        let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
+        let wind = self.wind(set);
+        let coarser = lods.as_ref().map(|lods| match wind {
+            Some(wind) => moved_by(&lods.coarser, wind.reach),
+            None => lods.coarser.clone(),
+        });
         let errors = self.errors_of(set);
         let fading = self.fading_of(set, coarser.clone(), errors);
         let fades = fading.as_ref().is_some_and(|fading| fading.levels_fade);
@@ -244,7 +250,7 @@ impl Requests<'_, '_, '_> {
             )
         });
         let may_be_hidden = self.may_be_hidden(set, mesh, thinning);
-        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning);
+        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning, wind);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
@@ -318,6 +324,7 @@ impl Requests<'_, '_, '_> {
             near_levels,
             fading: fading.map(Box::new),
             thinning,
+            wind,
             may_be_hidden,
             granules: slots.granules,
             member,
@@ -353,7 +360,7 @@ impl Requests<'_, '_, '_> {
         let SetDraws { groups, frame, .. } = &mut *self.draws;
         let joining = Joining {
             may_be_hidden,
-            has_min_size: self.made_for.min_pixels > 0.0,
+            has_min_size: self.made_for.has_min_size,
         };
         if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
             self.draws.spare.push(request);

@@ -7,6 +7,7 @@ use crate::render::{
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
     materials::UsedAlias,
+    wind::SlotWind,
 };
 use bevy::{prelude::*, render::sync_world::MainEntity};
 
@@ -53,6 +54,8 @@ pub(in crate::render) struct Drawn {
     pub fading: Option<Box<Fading>>,
     /// How its instances are thinned out; `None` if they are not.
     pub thinning: Option<Thinning>,
+    /// The wind that bends them; `None` if they stand still.
+    pub wind: Option<SlotWind>,
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
     /// The granules of its set, if they are in one region of a page

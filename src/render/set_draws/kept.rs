@@ -26,6 +26,8 @@ pub(in crate::render) struct MadeFor {
     pub lod_pixels: f32,
     /// The least diameter that is drawn, in pixels.
     pub min_pixels: f32,
+    /// Whether some view draws no instance below some size.
+    pub has_min_size: bool,
     /// How shadow views see instances that are thinned out.
     pub shadow_pixels: ShadowPixels,
     /// Whether draws are colored by their list.

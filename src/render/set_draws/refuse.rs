@@ -16,11 +16,11 @@ impl SetDraws {
         }
     }
 
-    /// Logs once that a set is not thinned out. `drawn` says how it is drawn.
-    pub fn refuse_thinning(&mut self, entity: MainEntity, drawn: &str) {
-        if self.told_details.is_new(entity) {
+    /// Logs once that a component is ignored. `drawn` says how the set is drawn.
+    pub fn ignore(&mut self, entity: MainEntity, component: &'static str, drawn: &str) {
+        if self.told_ignored.is_new((entity, component)) {
             warn!(
-                "AggregateDetail on {} is ignored, because the set is drawn {drawn}. Remove either",
+                "{component} on {} is ignored, because the set is drawn {drawn}. Remove either",
                 entity.id()
             );
         }

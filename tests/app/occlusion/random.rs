@@ -318,10 +318,7 @@ impl Scene {
                 }
             }
             if self.run != Run::Hiding {
-                entity.remove::<(
-                    InstanceOcclusion,
-                    bevy::render::occlusion_culling::OcclusionCulling,
-                )>();
+                entity.remove::<InstanceOcclusion>();
             }
             self.cameras.push(camera);
             self.eyes.push(eye);

@@ -77,7 +77,7 @@ pub fn light(stage: &mut Stage, actors: &Actors) {
 }
 
 /// Where camera and wall are in a frame.
-fn step(frame: usize) -> (Transform, Transform) {
+pub fn step(frame: usize) -> (Transform, Transform) {
     let t = frame as f32;
     let eye = match frame % 5 {
         // A cut.

@@ -129,7 +129,7 @@ const PROVEN: &[(&str, &str, &str)] = &[
     ),
     (
         "Culling",
-        "Bevy's `OcclusionCulling` with `DepthPrepass`, also deferred: the same picture in each frame; sets and entities hide each other",
+        "the same on a camera with any prepass, deferred, or with an atmosphere, by Bevy's `OcclusionCulling`, which the camera gets; sets and entities hide each other",
         "a_camera_with_a_prepass_draws_the_same_picture",
     ),
     (
@@ -161,6 +161,16 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "Pass",
         "an `InstanceOffset`: as a child with this transform, also mirrored, with shadows, prepasses, and the motion of an offset that changes",
         "an_offset_is_as_a_child_with_this_transform",
+    ),
+    (
+        "Pass",
+        "`Wind`: as entities with bent meshes, with shadows and an `InstanceOffset`; in prepasses, the motion of entities that move",
+        "bent_instances_look_like_entities_with_bent_meshes",
+    ),
+    (
+        "Camera",
+        "`CameraDetail`: each of two cameras draws levels and sizes as if the settings were its own, with its cascades",
+        "each_camera_draws_in_its_own_detail",
     ),
     (
         "Scene",

@@ -5,6 +5,7 @@ use crate::cull::{CoarserLevel, ErrorRange, plan::greatest_stretch};
 use crate::render::{
     extracted_set::ExtractedSet,
     lods::{Fading, Share},
+    wind::SlotWind,
 };
 use bevy::render::sync_world::MainEntity;
 use std::sync::Arc;
@@ -78,21 +79,39 @@ impl Requests<'_, '_, '_> {
 
     /// The diameter in pixels below which the set is thinned out; 0 if it is not.
     pub(super) fn thin_below(&mut self, set: &ExtractedSet) -> f32 {
-        let is_expanded = self.draws.expanded.contains(&set.entity);
         let has_size = set.sphere.radius > 0.0;
-        if set.thin_below <= 0.0 || !has_size {
-            return 0.0;
+        if set.thin_below > 0.0 && has_size && self.draws_instances(set, "AggregateDetail") {
+            set.thin_below
+        } else {
+            0.0
         }
-        if !set.has_meshlets && !is_expanded {
-            return set.thin_below;
-        }
-        let drawn = match is_expanded {
-            true => {
-                "from a MeshUniform per survivor (InstanceMeshUniforms, or a vertex shader for meshes)"
-            }
-            false => "by meshlets (MeshletMesh3d)",
-        };
-        self.draws.refuse_thinning(set.entity, drawn);
-        0.0
     }
+
+    /// The wind that bends the set's instances.
+    pub(super) fn wind(&mut self, set: &ExtractedSet) -> Option<SlotWind> {
+        set.wind.filter(|_| self.draws_instances(set, "Wind"))
+    }
+
+    /// Whether our vertex stage draws whole instances of the set. If not, a component of the entity
+    /// is ignored.
+    fn draws_instances(&mut self, set: &ExtractedSet, component: &'static str) -> bool {
+        let drawn = if self.draws.expanded.contains(&set.entity) {
+            "from a MeshUniform per survivor (InstanceMeshUniforms, or a vertex shader for meshes)"
+        } else if set.has_meshlets {
+            "by meshlets (MeshletMesh3d)"
+        } else {
+            return true;
+        };
+        self.draws.ignore(set.entity, component, drawn);
+        false
+    }
+}
+
+/// Levels whose vertices also move this far.
+pub(super) fn moved_by(levels: &[CoarserLevel], reach: f32) -> Arc<[CoarserLevel]> {
+    let moved = levels.iter().map(|level| CoarserLevel {
+        sphere: level.sphere.map(|sphere| sphere.grown(reach)),
+        ..*level
+    });
+    moved.collect()
 }

@@ -6,13 +6,14 @@ use crate::instance::ScaleKind;
 use crate::render::{
     batch_sets::member::PageGranules,
     draw_slots::{
-        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
-        DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
+        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_HAS_WIND, DRAW_IS_THINNED,
+        DRAW_NON_UNIFORM_SCALE, DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
     },
     entity_uniforms::EntityUniform,
     extracted_set::ExtractedSet,
     lods::{Fading, SlotFade, Thinning},
     set_draws::{Drawn, slot_levels},
+    wind::SlotWind,
 };
 use bevy::{
     math::{Affine3, Vec4},
@@ -39,6 +40,7 @@ impl Requests<'_, '_, '_> {
         uniform: &EntityUniform,
         fading: Option<&Fading>,
         thinning: Option<Thinning>,
+        wind: Option<SlotWind>,
     ) -> FilledSlots {
         let offset = set.offset.map(Affine3::from);
         let before = self.draws.before(place);
@@ -54,6 +56,7 @@ impl Requests<'_, '_, '_> {
                 && before.placed == placed
                 && before.fading.as_deref() == fading
                 && before.thinning == thinning
+                && before.wind == wind
                 && before.is_colored == self.made_for.colors_occlusion
                 && (self.slots).keep((place, before.slots), set.entity, uniform, offset)
         });
@@ -81,6 +84,7 @@ impl Requests<'_, '_, '_> {
             | data_words << DRAW_DATA_WORDS
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
             | thinning.map_or(0, |_| DRAW_IS_THINNED)
+            | wind.map_or(0, |_| DRAW_HAS_WIND)
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
         let colors = match self.made_for.colors_occlusion {
             true => &OcclusionColor::ALL[..],
@@ -119,6 +123,7 @@ impl Requests<'_, '_, '_> {
                     ..SlotFade::NONE
                 },
                 thin: thinning.map_or(Vec4::ZERO, |thinning| thinning.other),
+                wind: wind.map_or([Vec4::ZERO; 2], |wind| wind.words),
             };
             set_first += region.capacity;
             for level in 0..levels {
