@@ -6,7 +6,8 @@
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
 //! * [`InstanceId`]: names an instance through all edits of its set. [`SetVersion`]: names a set as
 //!   it was, so that an index of then can be checked now.
-//! * [`RayIndex`]: which instance a ray meets first.
+//! * [`SpatialIndex`]: which instance an [`InstanceRay`] meets first, and which ones lie in an
+//!   [`InstanceRegion`].
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted_with_order`].
 //! * [`GpuWritten`]: a set whose instances are written by your compute pass.
 //! * [`InstanceError`]: what was wrong, and at which index.
@@ -37,9 +38,11 @@ mod morton;
 mod packed;
 mod quat;
 mod ray;
+mod region;
 mod remove;
 mod scales;
 mod set;
+mod spatial_index;
 mod splice;
 mod tag;
 #[cfg(test)]
@@ -57,7 +60,9 @@ pub use ids::InstanceId;
 pub use morton::InstanceOrder;
 pub use packed::PackedInstance;
 pub use quat::PackedQuat;
-pub use ray::{InstanceRay, RayIndex};
+pub use ray::InstanceRay;
+pub use region::InstanceRegion;
 pub use scales::ScaleKind;
 pub use set::InstanceSet;
+pub use spatial_index::SpatialIndex;
 pub use transform::InstanceTransform;

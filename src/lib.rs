@@ -26,7 +26,7 @@
 //! | `gltf` | instances in glTF files (`EXT_mesh_gpu_instancing`) become sets | Bevy's glTF loader |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
-//! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays and pointers hit individual instances | Bevy's picking crate |
+//! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast), [`InstanceQuery`](prelude::InstanceQuery) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays, regions and pointers find individual instances | Bevy's picking crate |
 //! | `serde` | `Serialize` and `Deserialize` of [`InstanceSet`](instance::InstanceSet) and [`InstanceTransform`](instance::InstanceTransform); files need no feature | |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
@@ -63,8 +63,8 @@ pub mod prelude {
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::{CullingOverlayPlugin, OverlayDetail};
     pub use crate::instance::{
-        GpuWritten, InstanceError, InstanceId, InstanceSet, InstanceTransform, PackedInstance,
-        PackedQuat, ScaleKind,
+        GpuWritten, InstanceError, InstanceId, InstanceRegion, InstanceSet, InstanceTransform,
+        PackedInstance, PackedQuat, ScaleKind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::meshlet::MeshLods;
@@ -87,7 +87,7 @@ pub mod prelude {
     pub use crate::render::{CullingGizmosPlugin, ShowCullingGizmos};
     #[cfg(feature = "picking")]
     pub use crate::render::{
-        InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast,
+        InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceQuery, InstanceRayCast,
     };
 }
 

@@ -109,7 +109,9 @@ pub use meshlets::{
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
 pub use offset::InstanceOffset;
 #[cfg(feature = "picking")]
-pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast};
+pub use picking::{
+    InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceQuery, InstanceRayCast,
+};
 pub use report::{
     CullingReport, FrameWork, LevelReport, MeshletReport, OcclusionReport, SetReport, ViewReport,
 };

@@ -1,10 +1,11 @@
-//! How long a ray takes to find its instance: `cargo test --test rays -- --nocapture` prints it.
+//! How long a ray takes to find its instance, and a box its instances:
+//! `cargo test --test rays -- --nocapture` prints it.
 //!
 //! A separate program: no other test may take the CPU meanwhile.
 #![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic")]
 
-use bevy_gpu_culling::instance::{InstanceRay, InstanceSet, RayIndex};
+use bevy_gpu_culling::instance::{InstanceRay, InstanceRegion, InstanceSet, SpatialIndex};
 use glam::Vec3;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -16,10 +17,15 @@ const RAYS: usize = 2_000;
 /// The target for the mean ray in a sorted set of a million.
 const MAX: Duration = Duration::from_micros(200);
 
+/// Instances among which boxes look, boxes, and a bound for a mean one: it takes about 8 us.
+const MANY: usize = 10_000_000;
+const BOXES: usize = 10_000;
+const MAX_BOX: Duration = Duration::from_micros(40);
+
 /// Spheres of radius 0.5 in a cube, uniform. `room` is the side of each one's share of it.
-fn cube(rng: &mut ChaCha8Rng, room: f32) -> InstanceSet {
-    let half = 0.5 * room * (COUNT as f32).cbrt();
-    let places = (0..COUNT)
+fn cube(rng: &mut ChaCha8Rng, count: usize, room: f32) -> InstanceSet {
+    let half = 0.5 * room * (count as f32).cbrt();
+    let places = (0..count)
         .map(|_| Vec3::from_array(core::array::from_fn(|_| rng.random_range(-half..half))));
     InstanceSet::from_transforms(places.collect::<Vec<_>>()).unwrap()
 }
@@ -27,7 +33,7 @@ fn cube(rng: &mut ChaCha8Rng, room: f32) -> InstanceSet {
 /// Times of the first update, of an update after an edit, and of a mean ray; and the share of rays
 /// that met something.
 fn measure(set: &mut InstanceSet, rays: usize, rng: &mut ChaCha8Rng) -> ([Duration; 3], f32) {
-    let mut index = RayIndex::default();
+    let mut index = SpatialIndex::default();
     let begin = Instant::now();
     index.update(set);
     let first = begin.elapsed();
@@ -57,10 +63,10 @@ fn measure(set: &mut InstanceSet, rays: usize, rng: &mut ChaCha8Rng) -> ([Durati
 }
 
 #[test]
-fn a_ray_finds_one_of_a_million_in_time() {
+fn rays_and_boxes_find_instances_in_time() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for (name, room) in [("dense", 1.5), ("sparse", 4.0), ("very sparse", 16.0)] {
-        let random = cube(&mut rng, room);
+        let random = cube(&mut rng, COUNT, room);
         for (order, mut set) in [("sorted", random.clone().sorted()), ("random", random)] {
             let rays = if order == "random" { RAYS / 50 } else { RAYS };
             let ([first, edit, ray], met) = measure(&mut set, rays, &mut rng);
@@ -69,4 +75,38 @@ fn a_ray_finds_one_of_a_million_in_time() {
             assert!(order == "random" || ray < MAX, "{name}: {ray:?} per ray");
         }
     }
+    let set = cube(&mut rng, MANY, 1.5).sorted();
+    let mut index = SpatialIndex::default();
+    index.update(&set);
+    for side in [1.0, 3.0, 10.0] {
+        let (each, found) = measure_boxes((&set, &index), &mut rng, side);
+        println!(
+            "boxes of side {side} among {MANY}: {each:?} each, {found} instances found in one"
+        );
+        assert!(
+            side > 3.0 || each < MAX_BOX,
+            "{each:?} per box of side {side}"
+        );
+    }
+}
+
+/// The mean time of a box, and the mean number of instances in it.
+fn measure_boxes(
+    (set, index): (&InstanceSet, &SpatialIndex),
+    rng: &mut ChaCha8Rng,
+    side: f32,
+) -> (Duration, f32) {
+    let half = set.bounds().unwrap().half_extents().x;
+    let boxes = (0..BOXES).map(|_| {
+        let min = Vec3::from_array(core::array::from_fn(|_| rng.random_range(-half..half)));
+        let max = min + side;
+        InstanceRegion::Box { min, max }
+    });
+    let boxes: Vec<_> = boxes.collect();
+    let mut found = 0u64;
+    let begin = Instant::now();
+    for region in &boxes {
+        index.in_region(set, region, (Vec3::ZERO, 0.0), |_| found += 1);
+    }
+    (begin.elapsed() / BOXES as u32, found as f32 / BOXES as f32)
 }

@@ -1,17 +1,20 @@
-//! Rays and pointers meet single instances (feature `picking`).
+//! Rays and pointers meet single instances, and regions find them (feature `picking`).
 //!
-//! `ray_cast` is the search, `backend` reports what is under a pointer to `bevy_picking`.
+//! `ray_cast` and `query` are the searches, `backend` reports what is under a pointer to
+//! `bevy_picking`.
 
 mod backend;
 mod hit;
 mod indices;
+mod query;
 mod ray_cast;
 
 pub use backend::{InstancePickingPlugin, InstancePickingSettings};
 pub use hit::InstanceHit;
+pub use query::InstanceQuery;
 pub use ray_cast::InstanceRayCast;
 
-use indices::{RayIndices, forget_indices};
+use indices::{SpatialIndices, forget_indices};
 
 use super::components::GpuInstances;
 use crate::instance::InstanceSet;
@@ -33,7 +36,7 @@ pub(super) fn build(app: &mut App) {
     if let Err(error) = added {
         debug!("sets keep their SimplifiedMesh: {error}");
     }
-    app.init_resource::<RayIndices>()
+    app.init_resource::<SpatialIndices>()
         .register_type::<InstanceHit>()
         .add_systems(
             PreUpdate,

@@ -167,6 +167,7 @@ pub(super) fn warn_of_bad_winds(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
@@ -182,7 +183,8 @@ mod tests {
         };
         assert!(calm.problem().is_none() && calm.in_slot().is_none());
         assert_eq!(calm.reach(), 0.0);
-        let changes: [(&str, fn(&mut Wind)); 9] = [
+        type Change = fn(&mut Wind);
+        let changes: [(&str, Change); 9] = [
             ("direction", |wind| wind.direction = Vec3::ZERO),
             ("direction", |wind| wind.direction.y = f32::NAN),
             ("strength", |wind| wind.strength = -1.0),

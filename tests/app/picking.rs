@@ -21,6 +21,7 @@ use bevy::{
     winit::WinitPlugin,
 };
 use bevy_gpu_culling::prelude::*;
+use glam::camera::rh::{proj::directx::perspective_infinite_reverse, view::look_at_mat4};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -605,4 +606,96 @@ fn two_pointers_that_click_in_a_frame_remove_what_they_met() {
         two_clicks(&mut app, entity, [30.0, 30.0]);
         assert_eq!(places(&app), without(&[gone, &[10]].concat()));
     }
+}
+
+/// The instances in a region, by their culling spheres in the world.
+fn in_region(app: &mut App, region: &InstanceRegion) -> Vec<(Entity, Vec<u32>)> {
+    let region = region.clone();
+    let look = move |mut query: InstanceQuery, sets: Res<Assets<InstanceSet>>| {
+        query.in_region(&region, &sets)
+    };
+    app.world_mut().run_system_once(look).unwrap()
+}
+
+#[test]
+fn regions_of_the_world_find_instances() {
+    let mut app = app();
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let mesh: Handle<Mesh> = add(&mut app, Sphere::new(0.5));
+    let places = (0..3000)
+        .map(|_| Vec3::from_array(core::array::from_fn(|_| rng.random_range(-20.0f32..20.0))));
+    let set = InstanceSet::from_transforms(places.collect::<Vec<_>>()).unwrap();
+    let handle: Handle<InstanceSet> = add(&mut app, set.clone());
+    let even = Transform::from_xyz(3.0, -2.0, 1.0)
+        .with_rotation(Quat::from_rotation_y(0.7))
+        .with_scale(Vec3::splat(1.5));
+    let odd = even.with_scale(Vec3::new(0.5, 1.0, 2.0));
+    let [plain, stretched, hidden] = [even, odd, even].map(|at| {
+        let parts = (Mesh3d(mesh.clone()), GpuInstances(handle.clone()), at);
+        app.world_mut().spawn(parts).id()
+    });
+    app.world_mut()
+        .entity_mut(hidden)
+        .insert(Visibility::Hidden);
+    for _ in 0..3 {
+        app.update();
+    }
+    let view = look_at_mat4(Vec3::new(0.0, 5.0, 40.0), Vec3::ZERO, Vec3::Y);
+    let lens = perspective_infinite_reverse(0.8, 1.5, 0.1);
+    let regions = [
+        InstanceRegion::Sphere {
+            center: Vec3::new(5.0, 0.0, 4.0),
+            radius: 9.0,
+        },
+        InstanceRegion::Box {
+            min: Vec3::new(-4.0, -9.0, 0.0),
+            max: Vec3::new(12.0, 3.0, 8.0),
+        },
+        InstanceRegion::seen(lens * view, Vec2::new(-0.4, -0.3), Vec2::new(0.2, 0.5)),
+    ];
+    for region in &regions {
+        let found = in_region(&mut app, region);
+        let entities: Vec<_> = found.iter().map(|(entity, _)| *entity).collect();
+        assert_eq!(entities, [plain, stretched], "{region:?}");
+        for (entity, instances) in found {
+            let place = if entity == plain { even } else { odd };
+            // How far an instance's origin lies inside, in the world; below 0 outside.
+            let depth = |at: u32| {
+                let at = place.transform_point(set.get(at).unwrap().translation);
+                match region {
+                    InstanceRegion::Sphere { center, radius } => radius - at.distance(*center),
+                    InstanceRegion::Box { min, max } => (at - min).min(max - at).min_element(),
+                    InstanceRegion::Planes(planes) => planes
+                        .iter()
+                        .map(|plane| plane.dot(at.extend(1.0)) / plane.truncate().length())
+                        .fold(f32::INFINITY, f32::min),
+                }
+            };
+            let radius = 0.51 * place.scale.max_element();
+            let is_ball = matches!(region, InstanceRegion::Sphere { .. });
+            // In a set that is stretched, a ball of the world is found with what is around it.
+            let around = match (is_ball, entity == plain) {
+                (true, false) => f32::INFINITY,
+                _ => radius,
+            };
+            for at in 0..3000 {
+                let is_found = instances.binary_search(&at).is_ok();
+                // What is inside, and nothing that is further outside than a sphere reaches.
+                if depth(at) > 0.001 {
+                    assert!(is_found, "{at} in {region:?}");
+                }
+                if depth(at) < -around {
+                    assert!(!is_found, "{at} is {} outside {region:?}", -depth(at));
+                }
+            }
+            assert!((20..1500).contains(&instances.len()), "{}", instances.len());
+        }
+    }
+    // Edits are found, hidden instances are not.
+    let all = InstanceRegion::Planes(Vec::new());
+    assert_eq!(in_region(&mut app, &all)[0].1.len(), 3000);
+    let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    sets.get_mut(&handle).unwrap().hide(17).unwrap();
+    let found = in_region(&mut app, &all);
+    assert!(found[0].1.len() == 2999 && !found[0].1.contains(&17));
 }

@@ -45,7 +45,7 @@ fn rays_meet_what_looking_at_all_finds() {
         if len > 1000 {
             set = set.sorted();
         }
-        let mut index = RayIndex::default();
+        let mut index = SpatialIndex::default();
         for step in 0..40 {
             index.update(&set);
             let mut ray = InstanceRay {
@@ -71,12 +71,12 @@ fn rays_meet_what_looking_at_all_finds() {
                 brute_force(&set, ray, limit),
                 "{len} instances, {ray:?}"
             );
-            assert!(found.is_none() || RayIndex::enters(&set, ray, SPHERE, limit));
+            assert!(found.is_none() || SpatialIndex::enters(&set, ray, SPHERE, limit));
             let away = InstanceRay {
                 origin: Vec3::X * 100.0,
                 direction: Vec3::X,
             };
-            assert!(!RayIndex::enters(&set, away, SPHERE, f32::INFINITY));
+            assert!(!SpatialIndex::enters(&set, away, SPHERE, f32::INFINITY));
             hits += usize::from(found.is_some());
             edit(&mut set, &mut rng, step);
         }
@@ -116,7 +116,7 @@ fn edit(set: &mut InstanceSet, rng: &mut ChaCha8Rng, step: usize) {
 #[test]
 fn what_misses_the_mesh_does_not_end_the_search() {
     let set = InstanceSet::from_transforms((0..100).map(|i| Vec3::Z * i as f32 * 3.0)).unwrap();
-    let mut index = RayIndex::default();
+    let mut index = SpatialIndex::default();
     index.update(&set);
     let ray = InstanceRay {
         origin: Vec3::NEG_Z,
@@ -143,7 +143,7 @@ fn an_index_of_a_set_that_is_not_here_is_empty() {
         origin: Vec3::Z * 9.0,
         direction: Vec3::NEG_Z,
     };
-    let meets = |index: &RayIndex, set: &InstanceSet| {
+    let meets = |index: &SpatialIndex, set: &InstanceSet| {
         let hit = index.nearest(set, ray, SPHERE, f32::INFINITY, |_, enter| Some(enter));
         hit.map(|(at, _)| at)
     };
@@ -156,7 +156,7 @@ fn an_index_of_a_set_that_is_not_here_is_empty() {
     ];
     for edit in edits {
         for len in [100, 40, 0] {
-            let (mut set, mut index) = (line(2000), RayIndex::default());
+            let (mut set, mut index) = (line(2000), SpatialIndex::default());
             index.update(&set);
             edit(&mut set);
             drop(set.release());
@@ -172,7 +172,7 @@ fn an_index_of_a_set_that_is_not_here_is_empty() {
     }
     let around = crate::instance::GpuWritten::within(Vec3::ZERO, Vec3::ONE);
     let written = InstanceSet::gpu_written(100, around).unwrap();
-    let mut index = RayIndex::default();
+    let mut index = SpatialIndex::default();
     index.update(&line(100));
     index.update(&written);
     assert_eq!(meets(&index, &written), None);

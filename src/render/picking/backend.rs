@@ -1,6 +1,6 @@
 //! A backend of `bevy_picking`.
 
-use super::{indices::RayIndices, ray_cast::InstanceRayCast};
+use super::{indices::SpatialIndices, ray_cast::InstanceRayCast};
 use bevy::{
     camera::visibility::RenderLayers,
     picking::{
@@ -50,7 +50,7 @@ impl Plugin for InstancePickingPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<InstancePickingSettings>()
             .register_type::<InstancePickingSettings>()
-            .init_resource::<RayIndices>()
+            .init_resource::<SpatialIndices>()
             .add_systems(PreUpdate, update_hits.in_set(PickingSystems::Backend));
     }
 }

@@ -1,15 +1,19 @@
-//! The indices of the sets that rays have entered.
+//! The indices of the sets that rays have entered, or in which regions were looked for.
 
-use crate::instance::{InstanceSet, RayIndex};
+use crate::instance::{InstanceSet, SpatialIndex};
 use bevy::{platform::collections::HashMap, prelude::*};
 
-/// The boxes by which rays find instances, set by set.
+/// The boxes by which rays and regions find instances, set by set.
 #[derive(Resource, Default)]
-pub(in crate::render) struct RayIndices(HashMap<AssetId<InstanceSet>, RayIndex>);
+pub(in crate::render) struct SpatialIndices(HashMap<AssetId<InstanceSet>, SpatialIndex>);
 
-impl RayIndices {
+impl SpatialIndices {
     /// The index of a set, up to date.
-    pub(super) fn updated(&mut self, asset: AssetId<InstanceSet>, set: &InstanceSet) -> &RayIndex {
+    pub(super) fn updated(
+        &mut self,
+        asset: AssetId<InstanceSet>,
+        set: &InstanceSet,
+    ) -> &SpatialIndex {
         let index = self.0.entry(asset).or_default();
         index.update(set);
         index
@@ -21,9 +25,9 @@ impl RayIndices {
     }
 }
 
-/// Drops the indices of sets that rays cannot meet any more: those that are gone, and those whose
+/// Drops the indices of sets in which nothing can be found any more: those that are gone, and those whose
 /// instances are not on the CPU.
-pub(super) fn forget_indices(mut indices: ResMut<RayIndices>, sets: Res<Assets<InstanceSet>>) {
+pub(super) fn forget_indices(mut indices: ResMut<SpatialIndices>, sets: Res<Assets<InstanceSet>>) {
     let is_here = |set: &InstanceSet| !set.packed().is_empty();
     let indices = &mut indices.bypass_change_detection().0;
     indices.retain(|asset, _| sets.get(*asset).is_some_and(is_here));

@@ -1,9 +1,9 @@
 //! Casting rays at instances.
 
-use super::{InstanceHit, indices::RayIndices};
+use super::{InstanceHit, indices::SpatialIndices};
 use crate::{
     cull::{BoundingSphere, DistanceRange},
-    instance::{InstanceRay, InstanceSet, RayIndex},
+    instance::{InstanceRay, InstanceSet, SpatialIndex},
     render::{
         bounds::SetSphere,
         components::GpuInstances,
@@ -75,7 +75,7 @@ pub(super) struct RayTarget {
 pub struct InstanceRayCast<'w, 's> {
     sets: Res<'w, Assets<InstanceSet>>,
     meshes: Option<Res<'w, Assets<Mesh>>>,
-    indices: ResMut<'w, RayIndices>,
+    indices: ResMut<'w, SpatialIndices>,
     targets: Query<'w, 's, RayTarget, Without<ImpostorOf>>,
 }
 
@@ -125,7 +125,7 @@ impl InstanceRayCast<'_, '_> {
                 continue;
             };
             let sphere = (cast.sphere.center, cast.sphere.radius);
-            if !RayIndex::enters(set, cast.local, sphere, limit) {
+            if !SpatialIndex::enters(set, cast.local, sphere, limit) {
                 continue;
             }
             let index = indices.updated(target.instances.id(), set);
@@ -229,7 +229,7 @@ impl<'a> Cast<'a> {
     }
 
     /// The nearest instance of the set.
-    fn nearest(&self, set: &InstanceSet, index: &RayIndex, limit: f32) -> Option<InstanceHit> {
+    fn nearest(&self, set: &InstanceSet, index: &SpatialIndex, limit: f32) -> Option<InstanceHit> {
         let mut nearest: Option<InstanceHit> = None;
         let exact = |instance, enter| {
             let mut at = set.get(instance)?;
