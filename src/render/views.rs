@@ -85,22 +85,17 @@ pub(super) struct SetView<'a> {
 }
 
 impl Views<'_, '_> {
-    /// The greatest error with which cameras draw levels of detail, in pixels.
-    pub fn lod_pixels(&self) -> f32 {
-        self.settings.lod_pixels.max(0.0)
-    }
-
-    /// The least diameter that is drawn, in pixels; 0 if every size is.
-    pub fn min_pixels(&self) -> f32 {
-        self.settings.min_pixels.max(0.0)
+    /// The detail of the settings.
+    pub fn detail(&self) -> Detail {
+        Detail::of(&self.settings)
     }
 
     /// Whether some view draws no instance below some size.
     pub fn have_min_size(&self) -> bool {
-        let of_settings = Detail::of(&self.settings);
-        let details = self.drawing_cameras().map(|camera| camera.detail);
-        let mut sizes = details.map(|own| of_settings.with(own).min_pixels());
-        of_settings.min_pixels() > 0.0 || sizes.any(|size| size > 0.0)
+        let of_settings = self.detail();
+        let mut cameras = self.drawing_cameras();
+        let has = |detail: Detail| detail.min_pixels() > 0.0;
+        has(of_settings) || cameras.any(|camera| has(of_settings.with(camera.detail)))
     }
 
     /// Whether what views that hide draw is colored.
@@ -161,7 +156,7 @@ impl Views<'_, '_> {
                 seen.with_near_of(&clip)
             }
         };
-        let detail = Detail::of(&self.settings).with(data.detail);
+        let detail = self.detail().with(data.detail);
         let fades = data.frozen.is_none() && detail.fades;
         let rule = LodRule {
             fades,
@@ -255,7 +250,7 @@ impl Views<'_, '_> {
                     },
                     is_orthographic: is_orthographic(view),
                     pixels: pixels_of_unit(view),
-                    detail: Detail::of(&self.settings).with(data.detail),
+                    detail: self.detail().with(data.detail),
                 }
             })
             .collect();
@@ -313,7 +308,7 @@ impl Views<'_, '_> {
             return view;
         };
         // What all cameras share stays with the settings.
-        let detail = of_view.map_or(Detail::of(&self.settings), |eye| eye.detail);
+        let detail = of_view.map_or(self.detail(), |eye| eye.detail);
         let shadow = shadow_pixels_of(eyes);
         view.with_lods_of(LodEye {
             position: rule.origin.unwrap_or(eye.position),

@@ -84,10 +84,16 @@ fn built_again(entity: &InFrame, before: &Frame) -> Vec<u8> {
         uniform.previous_world_from_local = data(was.at).uniform().world_from_local;
         let mut slot = vec![0; SLOT_STRIDE as usize];
         write(&uniform, &mut slot[..176]);
-        write(&info(entity.first, region), &mut slot[176..256]);
+        write(
+            &info(entity.first, region),
+            &mut slot[176..OFFSET_BEGIN as usize],
+        );
         if let Some(offset) = entity.offset() {
             let before = was.offset().unwrap_or(Affine3::IDENTITY);
-            write(&SlotOffset::new(offset, before), &mut slot[256..]);
+            write(
+                &SlotOffset::new(offset, before),
+                &mut slot[OFFSET_BEGIN as usize..],
+            );
         }
         bytes.extend(slot);
     }

@@ -31,7 +31,6 @@ use bevy::{
         view::RenderVisibilityRanges,
     },
 };
-use detail::moved_by;
 use scene::Hiding;
 
 /// Fills the frame with its views and the requests of its sets. `hides` if some view may hide
@@ -59,8 +58,8 @@ pub(super) fn add_requests(
     }
     let made_for = MadeFor {
         hides,
-        lod_pixels: scene.views.lod_pixels(),
-        min_pixels: scene.views.min_pixels(),
+        lod_pixels: scene.views.detail().max_error(false),
+        min_pixels: scene.views.detail().min_pixels(),
         has_min_size: scene.views.have_min_size(),
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
@@ -233,7 +232,7 @@ impl Requests<'_, '_, '_> {
         };
         let wind = self.wind(set);
         let coarser = lods.as_ref().map(|lods| match wind {
-            Some(wind) => moved_by(&lods.coarser, wind.reach),
+            Some(wind) => wind.around(&lods.coarser),
             None => lods.coarser.clone(),
         });
         let errors = self.errors_of(set);

@@ -41,7 +41,7 @@ pub struct CameraDetail {
 
 /// The detail in which a view draws sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Detail {
+pub(in crate::render) struct Detail {
     lod_pixels: f32,
     shadow_lod_pixels: f32,
     min_pixels: f32,

@@ -106,12 +106,3 @@ impl Requests<'_, '_, '_> {
         false
     }
 }
-
-/// Levels whose vertices also move this far.
-pub(super) fn moved_by(levels: &[CoarserLevel], reach: f32) -> Arc<[CoarserLevel]> {
-    let moved = levels.iter().map(|level| CoarserLevel {
-        sphere: level.sphere.map(|sphere| sphere.grown(reach)),
-        ..*level
-    });
-    moved.collect()
-}
