@@ -50,7 +50,10 @@ use frames::Frames;
 use image::RgbaImage;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::time::{Duration, Instant};
+use std::{
+    sync::mpsc,
+    time::{Duration, Instant},
+};
 
 pub const SIZE: UVec2 = UVec2::new(320, 200);
 
@@ -415,21 +418,33 @@ impl Stage {
         };
         encoder.copy_texture_to_buffer(texture.as_image_copy(), into, size);
         world.resource::<RenderQueue>().submit([encoder.finish()]);
-        buffer
-            .slice(..)
-            .map_async(MapMode::Read, |read| read.unwrap());
+        let (answer, mapped) = mpsc::channel();
+        buffer.slice(..).map_async(MapMode::Read, move |read| {
+            let _ = answer.send(read);
+        });
         self.wait_for_gpu();
+        mapped.recv().unwrap().unwrap();
         let bytes = buffer.slice(..).get_mapped_range().unwrap();
         let rows = bytes.chunks(padded as usize);
         let pixels = rows.flat_map(|bytes| &bytes[..row as usize]).copied();
         RgbaImage::from_raw(size.width, size.height, pixels.collect()).unwrap()
     }
 
-    /// Waits for the GPU. On a busy machine, a frame may take longer than any number of updates.
+    /// Waits for the GPU, and until callbacks were called. On a busy machine, a frame may take
+    /// longer than any number of updates. Other threads poll the same device: they may have taken
+    /// this app's callbacks, and call them in a moment.
     fn wait_for_gpu(&self) {
-        let device = self.app.world().resource::<RenderDevice>();
+        let world = self.app.world();
+        let (answer, done) = mpsc::channel();
+        let queue = world.resource::<RenderQueue>();
+        queue.on_submitted_work_done(move || {
+            let _ = answer.send(());
+        });
+        let device = world.resource::<RenderDevice>();
         // The error means that the device is lost. Then nothing is left to wait for.
-        let _ = device.poll(PollType::wait_indefinitely());
+        if device.poll(PollType::wait_indefinitely()).is_ok() {
+            let _ = done.recv();
+        }
     }
 
     /// Compares every view of every set with the twin. Returns the number of views and the sum of
