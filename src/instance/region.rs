@@ -13,7 +13,7 @@ pub enum InstanceRegion {
     Box {
         /// Its lowest corner.
         min: Vec3,
-        /// Its highest corner.
+        /// Its highest corner. Without volume if it is lower: then nothing is in the box.
         max: Vec3,
     },
     /// A ball.
@@ -63,12 +63,16 @@ impl InstanceRegion {
     fn touches(&self, center: Vec3, radius: f32) -> bool {
         match self {
             Self::Box { min, max } => {
-                (center - center.clamp(*min, min.max(*max))).length_squared() <= radius * radius
+                let nearest = center.max(*min).min(*max);
+                min.cmple(*max).all() && center.distance_squared(nearest) <= radius * radius
             }
             Self::Sphere {
                 center: middle,
                 radius: own,
-            } => center.distance_squared(*middle) <= (own + radius) * (own + radius),
+            } => {
+                let sum = own + radius;
+                sum >= 0.0 && center.distance_squared(*middle) <= sum * sum
+            }
             Self::Planes(planes) => planes
                 .iter()
                 .all(|plane| plane.xyz().dot(center) + plane.w >= -radius),
@@ -81,11 +85,12 @@ impl InstanceRegion {
         let is_outside = match self {
             Self::Box { min, max } => {
                 let (low, high) = (node.min - reach, node.max + reach);
-                high.cmplt(*min).any() || low.cmpgt(*max).any()
+                min.cmpgt(*max).any() || high.cmplt(*min).any() || low.cmpgt(*max).any()
             }
             Self::Sphere { center, radius } => {
-                let nearest = center.clamp(node.min, node.max);
-                nearest.distance_squared(*center) > (radius + reach) * (radius + reach)
+                let nearest = center.max(node.min).min(node.max);
+                let sum = radius + reach;
+                sum < 0.0 || nearest.distance_squared(*center) > sum * sum
             }
             Self::Planes(planes) => planes
                 .iter()
@@ -127,6 +132,23 @@ enum Relation {
 }
 
 impl SpatialIndex {
+    /// Whether a region of the set's space touches the box around a set's instances. `sphere` is as
+    /// in [`in_region`](Self::in_region). This needs no index, and is true for all that `in_region`
+    /// finds something in.
+    #[must_use]
+    pub fn reaches(set: &InstanceSet, region: &InstanceRegion, sphere: (Vec3, f32)) -> bool {
+        let Some(bounds) = set.bounds().filter(|_| !set.packed().is_empty()) else {
+            return false;
+        };
+        let node = Node {
+            min: bounds.min,
+            max: bounds.max,
+            scale: bounds.max_scale,
+        };
+        let reach = (sphere.0.length() + sphere.1) * bounds.max_scale;
+        region.normalized().relation(&node, reach, 0.0) != Relation::Outside
+    }
+
     /// Calls `found` with the index of each instance whose sphere touches a region of the set's
     /// space, in the order of the set.
     ///
@@ -169,12 +191,15 @@ impl SpatialIndex {
         let look = |open: &mut Vec<_>, level: usize, range: core::ops::Range<usize>, known| {
             let first = open.len();
             for (index, node) in nodes(&self.levels[level], range) {
+                if node.min.x > node.max.x {
+                    continue;
+                }
                 let inner = away * node.scale;
                 let relation = match known {
                     Relation::Inside => known,
                     _ => region.relation(node, inner + radius * node.scale, inner),
                 };
-                if relation != Relation::Outside && node.min.x <= node.max.x {
+                if relation != Relation::Outside {
                     open.push((level, index, relation));
                 }
             }

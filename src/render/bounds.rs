@@ -170,12 +170,13 @@ pub(super) fn update_bounds(
         .chain(removals.wind.read())
         .chain(removals.skin.read())
         .chain(removals.lightmap.read())
-        .filter_map(|entity| all.get(entity).ok());
+        .collect::<Vec<_>>();
+    let removed = || removed.iter().filter_map(|entity| all.get(*entity).ok());
     // The spheres of their parents surround impostors, too.
-    let parents = (changed.iter())
+    let parents = (changed.iter().chain(removed()))
         .filter_map(|item| item.impostor_of)
         .filter_map(|of| all.get(of.0).ok());
-    for item in changed.iter().chain(removed).chain(parents) {
+    for item in changed.iter().chain(removed()).chain(parents) {
         let entity = item.entity;
         let mesh = item.mesh.id();
         let Some(set) = sets.get(&item.instances.0) else {

@@ -17,7 +17,7 @@ use super::{
     history::SceneHistory,
     set_meshes::MeshBuffers,
     told::Told,
-    views::{FrameView, view_at},
+    views::{FrameView, ViewFades, view_at},
 };
 use crate::cull::{
     CullFrame, CullRequest, Culler, DrawList, DrawPart, InstanceStore, OcclusionView, Version,
@@ -245,7 +245,7 @@ impl SetDraws {
         let place = place_of_view(&self.views, views, &view);
         let view_fades = place
             .and_then(|place| view_at(&self.views, *views.get(place)?))
-            .is_some_and(|view| view.fades);
+            .map_or(ViewFades::Nothing, |view| view.fades);
         let parts = place.map_or(&[][..], |place| {
             culler.draw_parts_of(request, (place, views[place]), list)
         });

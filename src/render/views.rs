@@ -6,7 +6,7 @@ mod frame_view;
 pub use detail::CameraDetail;
 use detail::Detail;
 pub use frame_view::ViewKind;
-pub(super) use frame_view::{FrameView, index_of_view, view_at, view_order};
+pub(super) use frame_view::{FrameView, ViewFades, index_of_view, view_at, view_order};
 
 use super::{components::FreezeCulling, lods::ShadowPixels, settings::GpuCullingSettings};
 use crate::cull::{CullView, LodEye};
@@ -157,9 +157,13 @@ impl Views<'_, '_> {
             }
         };
         let detail = self.detail().with(data.detail);
-        let fades = data.frozen.is_none() && detail.fades;
+        let fades = match data.frozen {
+            Some(_) => ViewFades::Nothing,
+            None if detail.fades => ViewFades::All,
+            None => ViewFades::Ranges,
+        };
         let rule = LodRule {
-            fades,
+            fades: fades == ViewFades::All,
             is_shadow: false,
             origin: None,
         };
@@ -214,7 +218,7 @@ impl Views<'_, '_> {
                 key,
                 kind,
                 name: data.shadow.pass_name.clone(),
-                fades: false,
+                fades: ViewFades::Nothing,
             },
             cull: self.with_lods(cull, eyes, &key, rule),
             visible: visible.subviews.get(&key)?.1.get::<Mesh3d>(),

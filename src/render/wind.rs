@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// culled, and a [`CullingRadius`](crate::render::CullingRadius), grow by as much as instances lean.
 ///
 /// Entities that draw the parts of one object, such as trunk and crown, need the same component
-/// each. Rays and pointers hit instances as they stand without wind. Vertex shaders of your own get
+/// each. Rays and pointers hit meshes as they stand without wind. Sizes in pixels, from which
+/// instances vanish or levels change, are of the larger spheres. Vertex shaders of your own get
 /// the wind from `bevy_gpu_culling::draw_wind::position_to_world`. Sets that are drawn by meshlets
 /// or from a `MeshUniform` per survivor
 /// ([`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms)) ignore the component, with a
@@ -71,6 +72,7 @@ impl Wind {
 
     /// What is wrong with a field: its name, its value, and what it must be.
     fn problem(&self) -> Option<(&'static str, String, &'static str)> {
+        let is_above_0 = |number: f32| number > 0.0 && number.recip().is_finite();
         let finite = "finite";
         let positive = "above 0";
         if self.direction.try_normalize().is_none() {
@@ -88,7 +90,7 @@ impl Wind {
                 "height",
                 self.height,
                 "finite and above 0",
-                self.height > 0.0 && self.height.recip() > 0.0,
+                self.height > 0.0 && self.height.recip() > 0.0 && reach_of(self).is_finite(),
             ),
             (
                 "frequency",
@@ -100,13 +102,13 @@ impl Wind {
                 "wavelength",
                 self.wavelength,
                 positive,
-                self.wavelength > 0.0,
+                is_above_0(self.wavelength),
             ),
             (
                 "calm_beyond",
                 self.calm_beyond,
                 positive,
-                self.calm_beyond > 0.0,
+                is_above_0(self.calm_beyond),
             ),
         ];
         let bad = fields.into_iter().find(|(_, _, _, is_good)| !is_good);
@@ -118,10 +120,9 @@ impl Wind {
         (self.problem().is_none() && self.strength > 0.0).then_some(self)
     }
 
-    /// How far a vertex moves at most, in the instance's units: `bend` in `shaders/draw/wind.wesl`.
+    /// How far a vertex moves at most, in the instance's units.
     pub(super) fn reach(&self) -> f32 {
-        let reach = |wind: &Self| wind.strength * (1.0 + 0.4 * wind.strength / wind.height);
-        self.checked().map_or(0.0, reach)
+        self.checked().map_or(0.0, reach_of)
     }
 
     /// The wind as a draw slot has it, if it bends anything.
@@ -139,6 +140,11 @@ impl Wind {
             reach: self.reach(),
         })
     }
+}
+
+/// The length of `bend` in `shaders/draw/wind.wesl` at most, for an instance of scale 1.
+fn reach_of(wind: &Wind) -> f32 {
+    wind.strength * (1.0 + 0.4 * wind.strength / wind.height)
 }
 
 /// The wind of a set.

@@ -4,7 +4,7 @@
 use super::{eye, red};
 use crate::scene::{How, SIZE, Stage, assert_same_picture, field_of};
 use bevy::{
-    camera::Viewport,
+    camera::{Viewport, visibility::VisibilityRange},
     light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap},
     prelude::*,
 };
@@ -48,7 +48,25 @@ fn stage(fade: f32, details: [Option<CameraDetail>; 2], settings: CameraDetail) 
         ..default()
     };
     let set = stage.spawn_set(&set, (full, material), Transform::IDENTITY);
-    stage.entity(set).insert(lods);
+    // Bevy's ranges fade in every camera.
+    let range = VisibilityRange {
+        end_margin: 12.0..17.0,
+        ..default()
+    };
+    stage
+        .entity(set)
+        .insert((lods, InstanceVisibilityRange(range)));
+    // Thinned out as the camera sees it, whatever its detail.
+    let grass = stage.mesh(Cuboid::new(0.3, 0.8, 0.3));
+    let green = stage.standard(StandardMaterial::from(Color::srgb(0.2, 0.6, 0.2)));
+    let blades = stage.spawn_set(
+        &field_of(700, ScaleKind::One),
+        (grass, green),
+        Transform::from_xyz(0.4, 0.2, 0.3),
+    );
+    stage
+        .entity(blades)
+        .insert(AggregateDetail { below_pixels: 40.0 });
     let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
     let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
     stage.spawn((Mesh3d(ground), gray, Transform::from_xyz(0.0, -4.5, 0.0)));

@@ -96,6 +96,7 @@ fn regions_have_what_looking_at_all_finds() {
             for sphere in [(Vec3::ZERO, 0.0), (Vec3::new(0.3, 0.9, -0.2), 0.5)] {
                 let expected = brute_force(&set, &region, sphere);
                 let ours = found(&index, &set, &region, sphere);
+                assert!(ours.is_empty() || SpatialIndex::reaches(&set, &region, sphere));
                 // What lies on the border by a bit may be on either side: rounding differs for what
                 // is not looked at one by one.
                 let differ = ours.len().abs_diff(expected.len());
@@ -125,10 +126,20 @@ fn regions_have_what_looking_at_all_finds() {
         found(&index, &set, &everything, (Vec3::ZERO, 1.0)).len(),
         3000
     );
-    let nothing = InstanceRegion::Box {
+    let away = InstanceRegion::Box {
         min: Vec3::splat(100.0),
-        max: Vec3::splat(90.0),
+        max: Vec3::splat(101.0),
     };
+    assert!(!SpatialIndex::reaches(&set, &away, (Vec3::ZERO, 1.0)));
+    let nothing = InstanceRegion::Box {
+        min: Vec3::splat(1.0),
+        max: Vec3::splat(-1.0),
+    };
+    let less = InstanceRegion::Sphere {
+        center: Vec3::ZERO,
+        radius: -9.0,
+    };
+    assert_eq!(found(&index, &set, &less, (Vec3::ZERO, 1.0)), [0; 0]);
     assert_eq!(found(&index, &set, &nothing, (Vec3::ZERO, 1.0)), [0; 0]);
 }
 

@@ -67,7 +67,10 @@ pub(super) fn use_of(
         entity: item.entity.into(),
         set,
         sphere: sphere.all,
-        full_sphere: (item.sphere.filter(|own| !own.is_by_radius)).and_then(|own| own.full),
+        // An impostor's own sphere knows nothing of what it has from `full`.
+        full_sphere: (item.sphere)
+            .filter(|own| full.is_none() && !own.is_by_radius)
+            .and_then(|own| own.full),
         offset: offset_of(item, full),
         world_from_local: full.map_or(item.transform, |full| full.transform).affine(),
         keep_all: item.keep_all,

@@ -96,16 +96,24 @@ impl Fading {
                 (fade_out, faded_out) = (-begin, -self.too_small);
             }
         }
-        let range = self.range.filter(|range| range.fades());
-        let distances = range.map_or(EVERYWHERE, |range| Vec4::from_array(range.margins));
         let errors = Vec4::new(fade_in, faded_in, fade_out, faded_out);
         let errors = errors / (self.sphere.radius * self.pixels);
         let radius = self.sphere.radius * self.stretch;
         SlotFade {
             errors: errors.clamp(Vec4::splat(-f32::MAX), Vec4::splat(f32::MAX)),
+            radius: if self.fades { radius } else { 0.0 },
+            ..self.of_ranges()
+        }
+    }
+
+    /// How instances of all levels fade if only ranges count.
+    pub fn of_ranges(&self) -> SlotFade {
+        let range = self.range.filter(|range| range.fades());
+        let distances = range.map_or(EVERYWHERE, |range| Vec4::from_array(range.margins));
+        SlotFade {
             distances: distances.clamp(Vec4::splat(-f32::MAX), Vec4::splat(f32::MAX)),
             center: self.sphere.center,
-            radius: if self.fades { radius } else { 0.0 },
+            ..SlotFade::NONE
         }
     }
 }

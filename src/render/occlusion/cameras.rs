@@ -11,15 +11,16 @@ use bevy::{
 };
 
 /// What a camera with [`InstanceOcclusion`] was given to hide in Bevy's prepasses.
-#[derive(Component)]
+#[derive(Component, Clone, Copy, Default)]
 pub struct GivenOcclusion {
-    /// Whether it had no depth prepass.
     depth_prepass: bool,
+    culling: bool,
 }
 
 /// What decides in which passes a camera hides.
 #[derive(QueryData)]
 pub struct Passes {
+    camera: &'static Camera,
     has_own: Has<InstanceOcclusion>,
     has_bevys: Has<OcclusionCulling>,
     has_depth_prepass: Has<DepthPrepass>,
@@ -36,11 +37,22 @@ impl PassesItem<'_, '_> {
     fn need_prepass(&self) -> bool {
         let was_given = self.given.is_some_and(|given| given.depth_prepass);
         let has_depth_prepass = self.has_depth_prepass && !was_given;
-        has_depth_prepass
-            || self.has_normal_prepass
-            || self.has_motion_prepass
-            || self.is_deferred
-            || self.has_sky
+        has_depth_prepass || self.have_others() || self.has_sky
+    }
+
+    /// Whether the camera has another prepass than that of depth. Many that need it need depth, too.
+    fn have_others(&self) -> bool {
+        self.has_normal_prepass || self.has_motion_prepass || self.is_deferred
+    }
+
+    /// Whether the camera draws to all of its target, in all depths: otherwise Bevy's depth pyramid
+    /// is wrong, and hides entities that are in view.
+    fn cover_target(&self) -> bool {
+        self.camera.viewport.as_ref().is_none_or(|viewport| {
+            viewport.depth == (0.0..1.0)
+                && viewport.physical_position == UVec2::ZERO
+                && Some(viewport.physical_size) == self.camera.physical_target_size()
+        })
     }
 }
 
@@ -51,26 +63,30 @@ type MayHide = (
 );
 
 /// Gives cameras with [`InstanceOcclusion`] that must hide in prepasses Bevy's
-/// [`OcclusionCulling`] and a depth prepass, and takes them back when they are no longer needed.
+/// [`OcclusionCulling`] and a depth prepass, and takes them back when they are no longer needed. The
+/// depth prepass stays beside another one.
 pub fn equip_cameras(mut commands: Commands, cameras: Query<(Entity, Passes), MayHide>) {
     for (entity, passes) in &cameras {
         let mut camera = commands.entity(entity);
-        match passes.given {
-            None if passes.has_own && passes.need_prepass() && !passes.has_bevys => {
-                let depth_prepass = !passes.has_depth_prepass;
-                camera.insert((
-                    OcclusionCulling,
-                    DepthPrepass,
-                    GivenOcclusion { depth_prepass },
-                ));
+        let has_both = passes.has_bevys && passes.has_depth_prepass;
+        let given = passes.given.copied();
+        if passes.has_own && passes.need_prepass() && passes.cover_target() {
+            let given = given.unwrap_or_default();
+            let given = GivenOcclusion {
+                depth_prepass: given.depth_prepass || !passes.has_depth_prepass,
+                culling: given.culling || !passes.has_bevys,
+            };
+            if !has_both {
+                camera.try_insert((OcclusionCulling, DepthPrepass, given));
             }
-            Some(given) if !(passes.has_own && passes.need_prepass()) => {
-                camera.remove::<(OcclusionCulling, GivenOcclusion)>();
-                if given.depth_prepass {
-                    camera.remove::<DepthPrepass>();
-                }
+        } else if let Some(given) = given {
+            camera.try_remove::<GivenOcclusion>();
+            if given.culling {
+                camera.try_remove::<OcclusionCulling>();
             }
-            _ => {}
+            if given.depth_prepass && !passes.have_others() {
+                camera.try_remove::<DepthPrepass>();
+            }
         }
     }
 }

@@ -17,7 +17,9 @@ use bevy::{
 /// hide each other. Such a camera gets a
 /// [`DepthPrepass`](bevy::core_pipeline::prepass::DepthPrepass) and Bevy's
 /// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling), which also works without
-/// this component. Both go with it, unless the app had added them.
+/// this component. Both go with it, unless the app had added them; the depth prepass stays beside
+/// another one. It needs the whole target: in a camera with prepasses and a viewport, nothing is
+/// hidden.
 ///
 /// On a `DirectionalLight`, `PointLight` or `SpotLight` it works in each of the light's shadow
 /// maps, and the shadows stay the same. Bevy's `OcclusionCulling` on a light hides no instances.

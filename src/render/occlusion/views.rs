@@ -19,7 +19,7 @@ use bevy::{
     },
     log::warn_once,
     math::Vec4Swizzles,
-    pbr::{LightEntity, Shadow, ShadowView, ViewLightEntities},
+    pbr::{ExtractedAtmosphere, LightEntity, Shadow, ShadowView, ViewLightEntities},
     platform::hash::FixedHasher,
     prelude::*,
     render::{
@@ -57,6 +57,7 @@ pub(in crate::render) struct CameraData {
     is_direct: Has<NoIndirectDrawing>,
     is_frozen: Has<ExtractedFreeze>,
     is_jittered: Has<TemporalJitter>,
+    has_sky: Has<ExtractedAtmosphere>,
     resolution: Option<&'static MainPassResolutionOverride>,
 }
 
@@ -225,15 +226,17 @@ fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
         || data.has_motion_prepass
         || data.is_deferred;
     if !has_prepass {
-        return data.own.map(|_| Way::Forward);
+        // The sky would be drawn over what is late.
+        return data.own.filter(|_| !data.has_sky).map(|_| Way::Forward);
     }
     if data.has_bevys && data.has_depth_prepass && !data.is_direct {
         return Some(Way::Prepass);
     }
     if data.own.is_some() {
         warn_once!(
-            "InstanceOcclusion hides nothing in a camera with prepasses and NoIndirectDrawing, which Bevy adds on \
-             adapters that cannot draw indirectly: remove NoIndirectDrawing or the prepasses"
+            "InstanceOcclusion hides nothing in a camera with prepasses that has a viewport, because Bevy's depth pyramid \
+             is of whole pictures, or that has NoIndirectDrawing, which Bevy adds on adapters that cannot draw \
+             indirectly: remove the viewport or the prepasses"
         );
     }
     None

@@ -3,7 +3,7 @@
 use super::indices::SpatialIndices;
 use crate::{
     cull::plan::greatest_stretch,
-    instance::{InstanceRegion, InstanceSet},
+    instance::{InstanceRegion, InstanceSet, SpatialIndex},
     render::{bounds::SetSphere, components::GpuInstances, lods::ImpostorOf},
 };
 use bevy::{
@@ -73,10 +73,28 @@ impl InstanceQuery<'_, '_> {
             let Some(local) = to_local(region, &world_from_local) else {
                 continue;
             };
-            let sphere = (target.sphere.all.center, target.sphere.all.radius);
+            let sphere = target.sphere.all;
+            let tested = (sphere.center, sphere.radius);
+            if !SpatialIndex::reaches(set, &local, tested) {
+                continue;
+            }
+            let stretch = greatest_stretch(&world_from_local.matrix3);
+            // A ball of the world is smaller than the one that was looked for, if the set stretches.
+            let is_near = |instance: u32| match (region, set.get(instance)) {
+                (InstanceRegion::Sphere { center, radius }, Some(at)) => {
+                    let reach = radius + sphere.radius * at.scale.max_element() * stretch;
+                    let place = world_from_local * at.to_affine();
+                    place.transform_point3(sphere.center).distance(*center) <= reach
+                }
+                _ => true,
+            };
             let mut found = Vec::new();
             let index = indices.updated(asset, set);
-            index.in_region(set, &local, sphere, |instance| found.push(instance));
+            index.in_region(set, &local, tested, |instance| {
+                if is_near(instance) {
+                    found.push(instance);
+                }
+            });
             if !found.is_empty() {
                 all.push((target.entity, found));
             }

@@ -143,7 +143,8 @@ impl InstanceRayCast<'_, '_> {
         hits
     }
 
-    /// Number of sets that have an index: those whose boxes a ray has entered. It is what rays keep
+    /// Number of sets that have an index: those whose boxes a ray has entered, or a region of an
+    /// [`InstanceQuery`](crate::render::InstanceQuery) has touched. It is what rays keep
     /// in memory, about one byte per instance.
     #[must_use]
     pub fn indexed_sets(&self) -> usize {

@@ -7,6 +7,7 @@ use crate::render::{
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
     materials::UsedAlias,
+    views::ViewFades,
     wind::SlotWind,
 };
 use bevy::{prelude::*, render::sync_world::MainEntity};
@@ -35,8 +36,8 @@ pub(in crate::render) struct Drawn {
     /// Version of the regions and channels of the set.
     pub placed: Option<Version>,
     /// Index of its first draw slot. The slots of its other regions follow. If it fades or is
-    /// thinned out, a region has one slot per level of detail that fades, and one more for views
-    /// that do not fade.
+    /// thinned out, a region has one slot per level of detail that fades, and one more for each of
+    /// the other [`ViewFades`].
     pub first_slot: u32,
     /// Number of its draw slots.
     pub slots: u32,
@@ -72,19 +73,19 @@ impl Drawn {
     pub(super) fn slot(
         &self,
         (region, level): (usize, usize),
-        view_fades: bool,
+        view_fades: ViewFades,
         list: DrawList,
     ) -> u32 {
         let place = match slot_levels(self.fading.as_deref(), self.thinning) {
             0 => region,
             levels => {
                 // Levels that do not fade into each other share the slot of the first.
-                let level = if view_fades {
-                    level.min(levels - 1)
-                } else {
-                    levels
+                let level = match view_fades {
+                    ViewFades::All => level.min(levels - 1),
+                    ViewFades::Ranges => levels,
+                    ViewFades::Nothing => levels + 1,
                 };
-                region * (levels + 1) + level
+                region * (levels + 2) + level
             }
         };
         let copies = OcclusionColor::ALL.len() as u32;
@@ -105,7 +106,8 @@ pub(in crate::render) struct BevyInstance {
     pub fades: bool,
 }
 
-/// Number of slots of a region for views that fade. There is one more for the others.
+/// Number of slots of a region for views in which all fades. There is one more for each of the
+/// other [`ViewFades`].
 pub(in crate::render) fn slot_levels(fading: Option<&Fading>, thinning: Option<Thinning>) -> usize {
     fading.map_or(usize::from(thinning.is_some()), Fading::levels)
 }

@@ -27,8 +27,18 @@ pub(in crate::render) struct FrameView {
     pub kind: ViewKind,
     /// The shadow pass's name; empty for a camera.
     pub name: String,
-    /// Whether instances fade: in cameras, unless their culling is frozen.
-    pub fades: bool,
+    pub fades: ViewFades,
+}
+
+/// Which instances a view draws in part, by dither, and as a camera thins them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) enum ViewFades {
+    /// Between levels, below a size, and in ranges: a camera.
+    All,
+    /// In ranges alone: a camera whose levels and sizes are not those of the settings.
+    Ranges,
+    /// None: shadow views, and cameras whose culling is frozen.
+    Nothing,
 }
 
 impl FrameView {

@@ -1,8 +1,9 @@
 //! Cameras that cannot hide in their main pass hide in Bevy's prepasses, and need nothing more.
 
 use super::{Way, camera_report, sequences};
-use crate::scene::Stage;
+use crate::scene::{SIZE, Stage};
 use bevy::{
+    camera::Viewport,
     core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
     ecs::component::Component,
     light::{Atmosphere, atmosphere::ScatteringMedium},
@@ -28,7 +29,8 @@ fn hidden(stage: &mut Stage) -> Option<u64> {
 
 const HIDES: InstanceOcclusion = InstanceOcclusion { near_pixels: 1e9 };
 
-fn check<C: Component + Default>(stage: &mut Stage, camera: Entity, name: &str) {
+/// Gives the camera the component, and takes it away. Beside it, the depth prepass may stay.
+fn check<C: Component + Default>(stage: &mut Stage, camera: Entity, name: &str, stays: bool) {
     stage.entity(camera).insert((C::default(), HIDES));
     assert!(hidden(stage) > Some(500), "{name} hides");
     assert_eq!(given(stage, camera), [true; 2], "{name}");
@@ -41,9 +43,13 @@ fn check<C: Component + Default>(stage: &mut Stage, camera: Entity, name: &str) 
     assert_eq!(given(stage, camera), [true; 2], "{name} again");
     stage.entity(camera).remove::<InstanceOcclusion>();
     assert_eq!(hidden(stage), None, "{name} does not hide");
-    assert_eq!(given(stage, camera), [false; 2], "{name} without occlusion");
+    assert_eq!(
+        given(stage, camera),
+        [stays, false],
+        "{name} without occlusion"
+    );
     assert!(stage.entity(camera).contains::<C>());
-    stage.entity(camera).remove::<C>();
+    stage.entity(camera).remove::<(C, DepthPrepass)>();
 }
 
 #[test]
@@ -52,11 +58,11 @@ fn cameras_with_any_prepass_hide() {
     let camera = sequences::build(&mut stage).camera;
     let (eye, _) = sequences::step(0);
     stage.entity(camera).insert((eye, Msaa::Off));
-    check::<NormalPrepass>(&mut stage, camera, "a normal prepass");
-    check::<MotionVectorPrepass>(&mut stage, camera, "a prepass of motion vectors");
-    check::<DeferredPrepass>(&mut stage, camera, "a deferred prepass");
+    check::<NormalPrepass>(&mut stage, camera, "a normal prepass", true);
+    check::<MotionVectorPrepass>(&mut stage, camera, "a prepass of motion vectors", true);
+    check::<DeferredPrepass>(&mut stage, camera, "a deferred prepass", true);
     // Its sky is not drawn: there is no atmosphere.
-    check::<AtmosphereSettings>(&mut stage, camera, "a sky");
+    check::<AtmosphereSettings>(&mut stage, camera, "a sky", false);
 }
 
 #[test]
@@ -101,4 +107,31 @@ fn a_camera_with_a_sky_draws_the_same_picture() {
         ..default()
     }
     .assert_equal();
+}
+
+/// Bevy's depth pyramid is of whole pictures: in a viewport it would hide entities that are in view.
+#[test]
+fn a_camera_with_prepasses_and_a_viewport_hides_nothing() {
+    let mut stage = sequences::stage(None);
+    let camera = sequences::build(&mut stage).camera;
+    let (eye, _) = sequences::step(0);
+    let all = Viewport {
+        physical_size: SIZE,
+        ..default()
+    };
+    let half = Viewport {
+        physical_position: UVec2::new(SIZE.x / 2, 0),
+        physical_size: UVec2::new(SIZE.x / 2, SIZE.y),
+        ..default()
+    };
+    stage.entity(camera).insert((eye, NormalPrepass, HIDES));
+    for (viewport, hides) in [(all.clone(), true), (half, false), (all, true)] {
+        stage.entity(camera).get_mut::<Camera>().unwrap().viewport = Some(viewport);
+        assert_eq!(hidden(&mut stage) > Some(100), hides);
+        assert_eq!(given(&mut stage, camera)[1], hides);
+    }
+    // What the app takes away is given again.
+    stage.entity(camera).remove::<DepthPrepass>();
+    assert!(hidden(&mut stage) > Some(100));
+    assert_eq!(given(&mut stage, camera), [true; 2]);
 }

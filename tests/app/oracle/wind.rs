@@ -9,7 +9,7 @@ use crate::scene::{How, Stage, assert_same_picture, different_pixels, field_of};
 use bevy::{
     camera::visibility::VisibilityRange,
     core_pipeline::prepass::{DepthPrepass, MotionVectorPrepass, NormalPrepass},
-    math::{Affine3, Affine3A},
+    math::Affine3A,
     mesh::VertexAttributeValues,
     prelude::*,
     time::TimeUpdateStrategy,
@@ -29,10 +29,17 @@ const WIND: Wind = Wind {
     calm_beyond: f32::INFINITY,
 };
 
-/// How far a vertex at a height above an instance's origin leans in the world.
-fn bend(wind: &Wind, instance: &Affine3, index: usize, height: f32, time: f32) -> Vec3 {
+/// How far a vertex at a height above an instance's origin leans in the world. `at` is the place of
+/// the set.
+fn bend(
+    wind: &Wind,
+    (at, instance): (&Affine3A, &Transform),
+    index: usize,
+    height: f32,
+    time: f32,
+) -> Vec3 {
     let direction = wind.direction.normalize();
-    let origin = instance.translation;
+    let origin = at.transform_point3(instance.translation);
     let side = Vec2::new(direction.z, -direction.x);
     let across = Vec2::new(origin.x, origin.z).dot(side) / (3.0 * wind.wavelength);
     let along = origin.dot(direction) / wind.wavelength;
@@ -43,8 +50,9 @@ fn bend(wind: &Wind, instance: &Affine3, index: usize, height: f32, time: f32) -
     let calm = (2.0 - 2.0 * far).clamp(0.0, 1.0);
     let share = (height / wind.height).clamp(0.0, 1.0);
     let lean = wind.strength * calm * share * share * gust;
-    let up = instance.matrix3.y_axis;
-    direction * lean * up.length() - up * (0.4 * lean * lean / wind.height)
+    let up = at.transform_vector3(instance.rotation * Vec3::Y * instance.scale.y);
+    let in_set = at.inverse().transform_vector3(direction).length();
+    direction * lean * instance.scale.y / in_set - up * (0.4 * lean * lean / wind.height)
 }
 
 /// Lets the time of the app go on by this much per frame.
@@ -71,7 +79,9 @@ fn bent(stage: &mut Stage, wind: &Wind, offset: Affine3A, at: Transform, time: f
     let (set, plant) = boxes();
     let material = stage.standard(StandardMaterial::default());
     for (index, instance) in set.iter().enumerate() {
-        let place = at.compute_affine() * Transform::from(instance).compute_affine();
+        let instance = Transform::from(instance);
+        let of_set = at.compute_affine();
+        let place = of_set * instance.compute_affine();
         let mut mesh = plant.clone();
         let bends: Vec<_> = {
             let points = mesh.attribute(Mesh::ATTRIBUTE_POSITION);
@@ -81,9 +91,9 @@ fn bent(stage: &mut Stage, wind: &Wind, offset: Affine3A, at: Transform, time: f
             let heights = points
                 .iter()
                 .map(|point| offset.transform_point3(Vec3::from(*point)).y);
-            let place = Affine3::from(place);
+            let of = (&of_set, &instance);
             heights
-                .map(|height| bend(wind, &place, index, height, time))
+                .map(|height| bend(wind, of, index, height, time))
                 .collect()
         };
         let whole = place * offset;
@@ -227,8 +237,7 @@ fn motions(how: How, frames: &mut Vec<f32>) -> Vec<RgbaImage> {
         if how == How::Entities {
             let children = stage.app.world().get::<Children>(entity).unwrap().to_vec();
             for (index, (child, place)) in children.iter().zip(&places).enumerate() {
-                let affine = Affine3::from(place.compute_affine());
-                let moved = bend(&WIND, &affine, index, 5.0, time);
+                let moved = bend(&WIND, (&Affine3A::IDENTITY, place), index, 5.0, time);
                 let mut child = stage.entity(*child);
                 child.get_mut::<Transform>().unwrap().translation = place.translation + moved;
             }
@@ -263,7 +272,9 @@ fn what_leans_into_view_is_drawn() {
         wavelength: f32::INFINITY,
         ..WIND
     };
-    for range in [false, true] {
+    // The second one is flat, and leans further in its own space than in the world.
+    let flat = Transform::from_scale(Vec3::new(0.5, 4.0, 1.0));
+    for (range, at) in [(false, Transform::IDENTITY), (true, flat)] {
         let mut stage = stage(How::Set(None));
         tick(&mut stage, 0.0);
         let mesh = stage.mesh(
@@ -273,9 +284,12 @@ fn what_leans_into_view_is_drawn() {
                 .translated_by(Vec3::Y),
         );
         let material = stage.standard(StandardMaterial::default());
-        let places = (0..40).map(|i| Transform::from_xyz(-8.0, 0.0, 0.1 * i as f32 - 2.0));
+        let places = (0..40).map(|i| {
+            let world = Vec3::new(-8.0, 0.0, 0.1 * i as f32 - 2.0);
+            Transform::from_translation(world / at.scale)
+        });
         let set = InstanceSet::from_transforms(places).unwrap();
-        let entity = stage.spawn_set(&set, (mesh, material), Transform::IDENTITY);
+        let entity = stage.spawn_set(&set, (mesh, material), at);
         if range {
             // A second room of slots: the set fades.
             let range = VisibilityRange {

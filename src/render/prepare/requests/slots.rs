@@ -32,7 +32,8 @@ pub(super) struct FilledSlots {
 
 impl Requests<'_, '_, '_> {
     /// Fills the slots of the set's regions: one, or if the set fades or is thinned out, one per
-    /// level and one for views that do not fade. If occlusion is colored, once per color. `place`
+    /// level and one for each of the other
+    /// [`ViewFades`](crate::render::views::ViewFades). If occlusion is colored, once per color. `place`
     /// is the set's in the list of sets.
     pub(super) fn fill_slots(
         &mut self,
@@ -91,7 +92,8 @@ impl Requests<'_, '_, '_> {
             false => &[OcclusionColor::None],
         };
         let levels = slot_levels(fading, thinning);
-        let count = colors.len() * regions.len() * (levels + 1);
+        let others = if levels > 0 { 2 } else { 1 };
+        let count = colors.len() * regions.len() * (levels + others);
         let filled = FilledSlots {
             first: self.slots.claim(place, count as u32),
             count: count as u32,
@@ -131,6 +133,11 @@ impl Requests<'_, '_, '_> {
                 let thin = thinning.map_or(Vec4::ZERO, |thinning| thinning.camera);
                 let info = SlotInfo { fade, thin, ..info };
                 fill(info);
+            }
+            if levels > 0 {
+                let fade = fading.map_or(info.fade, Fading::of_ranges);
+                let thin = thinning.map_or(Vec4::ZERO, |thinning| thinning.camera);
+                fill(SlotInfo { fade, thin, ..info });
             }
             fill(info);
         }
