@@ -74,7 +74,7 @@ mod tests {
             key: RetainedViewEntity::new(entity.into(), None, 0),
             kind: ViewKind::Camera,
             name: String::new(),
-            fades: true,
+            fades: crate::render::views::ViewFades::All,
         }
     }
 

@@ -8,7 +8,7 @@ fn view(index: u32, subview: u32) -> FrameView {
         key: RetainedViewEntity::new(entity.into(), None, subview),
         kind: ViewKind::Camera,
         name: String::new(),
-        fades: true,
+        fades: ViewFades::All,
     }
 }
 

@@ -11,7 +11,8 @@ use bevy::{
 ///
 /// A field that is `None` stays with the settings. The shadow maps of point and spot lights, which
 /// all cameras share, always do. If `lod_pixels` or `min_pixels` differ from the settings,
-/// instances do not fade in the camera: levels replace each other at once.
+/// levels replace each other at once in the camera, and small instances vanish at once. Visibility
+/// ranges fade.
 ///
 /// ```
 /// # use bevy::prelude::*;

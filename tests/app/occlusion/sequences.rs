@@ -10,6 +10,7 @@ use bevy::{
     core_pipeline::prepass::DeferredPrepass,
     pbr::DefaultOpaqueRendererMethod,
     prelude::*,
+    render::occlusion_culling::OcclusionCulling,
 };
 use bevy_gpu_culling::{
     prelude::*,
@@ -260,6 +261,12 @@ fn viewports_with_a_part_of_the_depths_draw_the_same_picture() {
                         depth: depth.clone(),
                         ..default()
                     });
+                },
+                // So it must be asked for.
+                act: &|stage, actors, _, hides| {
+                    if hides && way == Way::Prepass {
+                        stage.entity(actors.camera).insert(OcclusionCulling);
+                    }
                 },
                 ..default()
             }
