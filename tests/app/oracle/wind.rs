@@ -272,9 +272,9 @@ fn what_leans_into_view_is_drawn() {
         wavelength: f32::INFINITY,
         ..WIND
     };
-    // The second one is flat, and leans further in its own space than in the world.
-    let flat = Transform::from_scale(Vec3::new(0.5, 4.0, 1.0));
-    for (range, at) in [(false, Transform::IDENTITY), (true, flat)] {
+    // The second one is wide, and leans further in the world than in its own space.
+    let wide = Transform::from_scale(Vec3::new(4.0, 0.5, 1.0));
+    for (range, at) in [(false, Transform::IDENTITY), (true, wide)] {
         let mut stage = stage(How::Set(None));
         tick(&mut stage, 0.0);
         let mesh = stage.mesh(
