@@ -174,6 +174,10 @@ fn each_component_is_saved_and_loaded() {
     };
     come_back!(
         AggregateDetail { below_pixels: 3.5 },
+        CameraDetail {
+            min_pixels: Some(2.0),
+            ..default()
+        },
         CullingRadius(2.5),
         GpuInstances(files.load("field.instances")),
         GpuInstances(files.load("file.glb#Node0/Instances")),
@@ -187,6 +191,7 @@ fn each_component_is_saved_and_loaded() {
         MeshletMesh3d(files.load("torus.meshlets")),
         NoInstanceSorting,
         NoOcclusionCulling,
+        Wind::default(),
         MeshLods3d(files.load("torus.lods")),
         BuildLods(LodSettings::default()),
         BuildMeshlets(settings),
