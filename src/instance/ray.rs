@@ -86,13 +86,8 @@ impl SpatialIndex {
     /// [`nearest`](Self::nearest). This needs no index, and is true for all that `nearest` finds.
     #[must_use]
     pub fn enters(set: &InstanceSet, ray: InstanceRay, sphere: (Vec3, f32), limit: f32) -> bool {
-        let Some(bounds) = set.bounds().filter(|_| !set.packed().is_empty()) else {
+        let Some(node) = Node::around_all(set) else {
             return false;
-        };
-        let node = Node {
-            min: bounds.min,
-            max: bounds.max,
-            scale: bounds.max_scale,
         };
         let enter = node.entered_by(&Slabs::new(ray), reach(sphere));
         enter.is_some_and(|enter| enter < limit)

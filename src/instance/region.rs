@@ -137,15 +137,10 @@ impl SpatialIndex {
     /// finds something in.
     #[must_use]
     pub fn reaches(set: &InstanceSet, region: &InstanceRegion, sphere: (Vec3, f32)) -> bool {
-        let Some(bounds) = set.bounds().filter(|_| !set.packed().is_empty()) else {
+        let Some(node) = Node::around_all(set) else {
             return false;
         };
-        let node = Node {
-            min: bounds.min,
-            max: bounds.max,
-            scale: bounds.max_scale,
-        };
-        let reach = (sphere.0.length() + sphere.1) * bounds.max_scale;
+        let reach = (sphere.0.length() + sphere.1) * node.scale;
         region.normalized().relation(&node, reach, 0.0) != Relation::Outside
     }
 

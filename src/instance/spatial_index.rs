@@ -76,6 +76,16 @@ impl Node {
         node
     }
 
+    /// The box around a set's instances; `None` if none is on the CPU.
+    pub fn around_all(set: &InstanceSet) -> Option<Self> {
+        let bounds = set.bounds().filter(|_| !set.packed().is_empty())?;
+        Some(Self {
+            min: bounds.min,
+            max: bounds.max,
+            scale: bounds.max_scale,
+        })
+    }
+
     fn union(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),

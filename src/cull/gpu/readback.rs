@@ -46,8 +46,8 @@ pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
         let begun = begin(gpu, source, offset, size);
         let waited = gpu.device.poll(PollType::wait_indefinitely());
         waited.map_err(|error| failed(&error))?;
-        // Another thread that polls the device may have taken the callback, and call it in a moment,
-        // or drop it.
+        // Another thread that polls the device may have taken the callback, and call it in a
+        // moment, or drop it.
         while begun.1.get().is_none() && Arc::strong_count(&begun.1) > 1 {
             std::thread::yield_now();
         }

@@ -1,32 +1,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;
-use crate::instance::InstanceTransform;
-use glam::Quat;
+use crate::instance::{
+    InstanceTransform,
+    test_sets::{random, random_set},
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const SPHERE: (Vec3, f32) = (Vec3::new(0.3, 0.0, -0.2), 0.5);
-
-fn random(rng: &mut ChaCha8Rng, size: f32) -> Vec3 {
-    Vec3::from_array(core::array::from_fn(|_| rng.random_range(-size..size)))
-}
-
-fn random_set(rng: &mut ChaCha8Rng, len: usize, scaled: bool) -> InstanceSet {
-    let instances = (0..len).map(|_| {
-        let turn = Quat::from_rotation_y(rng.random_range(0.0..6.0));
-        let scale = if scaled {
-            rng.random_range(0.0..3.0)
-        } else {
-            1.0
-        };
-        InstanceTransform::from(random(rng, 20.0))
-            .with_rotation(turn)
-            .with_scale(scale)
-    });
-    let instances: Vec<_> = instances.collect();
-    InstanceSet::from_transforms(instances).unwrap()
-}
 
 /// The nearest sphere, by looking at all.
 fn brute_force(set: &InstanceSet, ray: InstanceRay, limit: f32) -> Option<(u32, f32)> {

@@ -1,30 +1,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;
-use crate::instance::InstanceTransform;
-use glam::Quat;
+use crate::instance::test_sets::{random, random_set};
 use glam::camera::rh::{proj::directx::perspective_infinite_reverse, view::look_at_mat4};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-fn random(rng: &mut ChaCha8Rng, size: f32) -> Vec3 {
-    Vec3::from_array(core::array::from_fn(|_| rng.random_range(-size..size)))
-}
-
-fn random_set(rng: &mut ChaCha8Rng, len: usize, scaled: bool) -> InstanceSet {
-    let instances = (0..len).map(|_| {
-        let turn = Quat::from_rotation_y(rng.random_range(0.0..6.0));
-        let scale = match scaled {
-            true => rng.random_range(0.0..3.0),
-            false => 1.0,
-        };
-        InstanceTransform::from(random(rng, 20.0))
-            .with_rotation(turn)
-            .with_scale(scale)
-    });
-    let instances: Vec<_> = instances.collect();
-    InstanceSet::from_transforms(instances).unwrap()
-}
 
 fn random_region(rng: &mut ChaCha8Rng) -> InstanceRegion {
     let center = random(rng, 22.0);

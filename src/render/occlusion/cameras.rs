@@ -40,7 +40,7 @@ impl PassesItem<'_, '_> {
         has_depth_prepass || self.have_others() || self.has_sky
     }
 
-    /// Whether the camera has another prepass than that of depth. Many that need it need depth, too.
+    /// Whether the camera has a prepass besides the depth prepass. Its users need depth, too.
     fn have_others(&self) -> bool {
         self.has_normal_prepass || self.has_motion_prepass || self.is_deferred
     }

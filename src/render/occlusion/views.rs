@@ -226,8 +226,16 @@ fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
         || data.has_motion_prepass
         || data.is_deferred;
     if !has_prepass {
+        data.own?;
         // The sky would be drawn over what is late.
-        return data.own.filter(|_| !data.has_sky).map(|_| Way::Forward);
+        if data.has_sky {
+            warn_once!(
+                "InstanceOcclusion hides nothing in a camera with a sky (AtmosphereSettings) and a viewport, because \
+                 Bevy's depth pyramid is of whole pictures: remove either"
+            );
+            return None;
+        }
+        return Some(Way::Forward);
     }
     if data.has_bevys && data.has_depth_prepass && !data.is_direct {
         return Some(Way::Prepass);

@@ -25,7 +25,7 @@ impl SpatialIndices {
     }
 }
 
-/// Drops the indices of sets in which nothing can be found any more: those that are gone, and those whose
+/// Drops the indices of sets in which nothing can be found any more: they are gone, or their
 /// instances are not on the CPU.
 pub(super) fn forget_indices(mut indices: ResMut<SpatialIndices>, sets: Res<Assets<InstanceSet>>) {
     let is_here = |set: &InstanceSet| !set.packed().is_empty();

@@ -35,8 +35,11 @@ pub(super) struct QueriedSet {
 /// ```
 /// # use bevy::prelude::*;
 /// # use bevy_gpu_culling::prelude::*;
-/// fn explode(mut commands: Commands, mut query: InstanceQuery, mut sets: ResMut<Assets<InstanceSet>>,
-///     trees: Query<&GpuInstances>) -> Result {
+/// fn explode(
+///     mut query: InstanceQuery,
+///     mut sets: ResMut<Assets<InstanceSet>>,
+///     trees: Query<&GpuInstances>,
+/// ) -> Result {
 ///     let blast = InstanceRegion::Sphere { center: Vec3::new(4.0, 0.0, 2.0), radius: 5.0 };
 ///     let hit = query.in_region(&blast, &sets);
 ///     for (entity, instances) in hit {

@@ -35,7 +35,7 @@ pub(in crate::render) struct FrameView {
 pub(in crate::render) enum ViewFades {
     /// Between levels, below a size, and in ranges: a camera.
     All,
-    /// In ranges alone: a camera whose levels and sizes are not those of the settings.
+    /// In ranges alone: a camera with other levels or sizes than the settings.
     Ranges,
     /// None: shadow views, and cameras whose culling is frozen.
     Nothing,

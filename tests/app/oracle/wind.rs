@@ -182,7 +182,7 @@ fn bent_instances_look_like_entities_with_bent_meshes() {
     }
 }
 
-/// The instances of a set, or the entities that stand for it, of a mesh that lies above the height
+/// The instances of a set, or the same as entities, of a mesh that lies above the height
 /// of the wind: all of its vertices lean alike.
 fn high(stage: &mut Stage) -> (Entity, Vec<Transform>) {
     let mesh = Cuboid::new(0.5, 0.4, 0.6).mesh().build();

@@ -33,8 +33,8 @@ pub(super) struct FilledSlots {
 impl Requests<'_, '_, '_> {
     /// Fills the slots of the set's regions: one, or if the set fades or is thinned out, one per
     /// level and one for each of the other
-    /// [`ViewFades`](crate::render::views::ViewFades). If occlusion is colored, once per color. `place`
-    /// is the set's in the list of sets.
+    /// [`ViewFades`](crate::render::views::ViewFades). If occlusion is colored, once per color.
+    /// `place` is the set's in the list of sets.
     pub(super) fn fill_slots(
         &mut self,
         (place, set): (usize, &ExtractedSet),
