@@ -90,7 +90,7 @@ fn stage() -> Stage {
     });
     stage.lights(false);
     let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y);
-    stage.camera(eye, Msaa::Off);
+    stage.camera(eye, ());
     stage
 }
 

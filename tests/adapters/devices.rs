@@ -218,7 +218,7 @@ fn build(stage: &mut Stage, with_set: bool) {
     stage.spawn((Mesh3d(wall), gray, Transform::from_xyz(0.0, 0.0, -6.0)));
     stage.lights(false);
     let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y);
-    stage.camera(eye, Msaa::Off);
+    stage.camera(eye, ());
 }
 
 fn picture(device: &Device, how: How, with_set: bool) -> (RgbaImage, Stage) {

@@ -61,7 +61,7 @@ fn draw_too_much() {
         stage.spawn_set(&field(500, false), parts, Transform::IDENTITY);
         stage.lights(false);
         let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::ZERO, Vec3::Y);
-        stage.camera(eye, Msaa::Off);
+        stage.camera(eye, ());
         let mut large = None;
         if with_large {
             // 9.6 GB, all of it in GPU memory.

@@ -33,7 +33,7 @@ fn stage() -> (Stage, Entity, Entity) {
     let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)));
     let set = stage.spawn_set(&set, (mesh, material), Transform::IDENTITY);
     let eye = Transform::from_xyz(0.0, 0.0, 16.0).looking_at(Vec3::ZERO, Vec3::Y);
-    let camera = stage.camera(eye, Msaa::Off);
+    let camera = stage.camera(eye, ());
     stage.entity(camera).insert(Tonemapping::None);
     (stage, set, camera)
 }

@@ -87,7 +87,7 @@ fn set_detail(stage: &mut Stage, detail: OverlayDetail) {
 fn rows_are_there_if_they_apply() {
     use CullingOverlay::{Counters, Stages};
     let mut stage = stage(OverlayDetail::Summary);
-    let camera = stage.camera(eye(), Msaa::Off);
+    let camera = stage.camera(eye(), ());
     let empty = ["fps", "frame_time", "cpu/total"];
     assert_eq!(rows(&mut stage, Counters), empty);
     assert_eq!(rows(&mut stage, Stages), [""; 0]);
@@ -220,7 +220,7 @@ fn the_overlay_is_in_the_picture_and_leaves_room_for_help() {
     enlarge(&mut stage);
     boxes(&mut stage);
     sun(&mut stage);
-    stage.camera(eye(), Msaa::Off);
+    stage.camera(eye(), ());
     stage.update(6);
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let without = stage.picture_now();

@@ -699,10 +699,11 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("center", 224),
         ("radius", 236),
         ("thin", 240),
-        ("instance_from_mesh", 256),
-        ("previous_instance_from_mesh", 304),
-        ("instance_from_mesh_normals", 352),
-        ("pad", 400),
+        ("wind", 256),
+        ("instance_from_mesh", 288),
+        ("previous_instance_from_mesh", 336),
+        ("instance_from_mesh_normals", 384),
+        ("pad", 432),
     ];
     assert_eq!(
         fields,

@@ -10,7 +10,7 @@ fn a_lit_set_looks_like_entities_on_every_tier() {
     let build = |stage: &mut Stage| {
         red_boxes(stage, &field(1500, true), moved());
         stage.lights(false);
-        stage.camera(eye(), ());
+        stage.camera(eye(), Msaa::Sample4);
     };
     let (first, entities) = both(None, build);
     assert_same_picture("lit", &first, &entities);

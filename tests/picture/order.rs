@@ -150,7 +150,8 @@ where
     let material = MeshMaterial3d(stage.add(M::default()));
     let set = stage.spawn_set(&far_first(), (mesh, material), Transform::default());
     stage.entity(set).insert(more);
-    stage.camera(ahead(), ());
+    // Several samples give more colors, by which the comparison sees that something is drawn.
+    stage.camera(ahead(), Msaa::Sample4);
     let picture = stage.picture();
     stage.verify();
     picture
@@ -219,7 +220,8 @@ where
 /// The camera ahead.
 fn one(more: impl Bundle) -> impl FnOnce(&mut Stage) {
     |stage| {
-        stage.camera(ahead(), more);
+        let camera = stage.camera(ahead(), Msaa::Sample4);
+        stage.entity(camera).insert(more);
     }
 }
 

@@ -23,7 +23,7 @@ pub use {
 };
 
 use bevy::{
-    app::PluginGroupBuilder,
+    app::{PluginGroupBuilder, TaskPoolOptions, TaskPoolPlugin},
     asset::RenderAssetUsages,
     camera::RenderTarget,
     light::{DirectionalLightShadowMap, PointLightShadowMap},
@@ -51,7 +51,7 @@ use image::RgbaImage;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::{
-    sync::mpsc,
+    sync::mpsc::{self, TryRecvError},
     time::{Duration, Instant},
 };
 
@@ -110,6 +110,11 @@ fn headless(device: RenderCreation) -> PluginGroupBuilder {
             synchronous_pipeline_compilation: true,
             render_creation: device,
             ..default()
+        })
+        // Apps share the pools, and compile pipelines there. On two cores, Bevy has one thread for
+        // all of them.
+        .set(TaskPoolPlugin {
+            task_pool_options: TaskPoolOptions::with_num_threads(8),
         })
         .disable::<WinitPlugin>()
         .disable::<PipelinedRenderingPlugin>()
@@ -185,9 +190,9 @@ impl Stage {
             }));
         }
         app.insert_resource(ClearColor(Color::srgb(0.05, 0.06, 0.1)))
-            // A quarter of Bevy's defaults: software draws them.
-            .insert_resource(DirectionalLightShadowMap { size: 1024 })
-            .insert_resource(PointLightShadowMap { size: 512 });
+            // A quarter of Bevy's sizes: software draws them.
+            .insert_resource(DirectionalLightShadowMap { size: 512 })
+            .insert_resource(PointLightShadowMap { size: 256 });
         more(&mut app);
         let frames = Frames::default();
         frames.watch(&mut app);
@@ -267,16 +272,14 @@ impl Stage {
         self.app.world_mut().entity_mut(entity)
     }
 
-    /// A camera that draws into the target.
+    /// A camera that draws into the target, with one sample per pixel unless `more` says otherwise:
+    /// software draws four for twice the time.
     pub fn camera(&mut self, transform: Transform, more: impl Bundle) -> Entity {
         let target = RenderTarget::Image(self.target.clone().into());
-        self.spawn((
-            Camera3d::default(),
-            target,
-            Tonemapping::Reinhard,
-            transform,
-            more,
-        ))
+        let camera = (Camera3d::default(), target, Tonemapping::Reinhard);
+        let camera = self.spawn((camera, transform, Msaa::Off));
+        self.entity(camera).insert(more);
+        camera
     }
 
     /// A sun, a point light and a spot light, with or without shadows.
@@ -432,7 +435,8 @@ impl Stage {
 
     /// Waits for the GPU, and until callbacks were called. On a busy machine, a frame may take
     /// longer than any number of updates. Other threads poll the same device: they may have taken
-    /// this app's callbacks, and call them in a moment.
+    /// this app's callbacks, and call them in a moment. A poll that waits would wait for their
+    /// frames, too, and keep them from making and freeing resources meanwhile.
     fn wait_for_gpu(&self) {
         let world = self.app.world();
         let (answer, done) = mpsc::channel();
@@ -441,9 +445,9 @@ impl Stage {
             let _ = answer.send(());
         });
         let device = world.resource::<RenderDevice>();
-        // The error means that the device is lost. Then nothing is left to wait for.
-        if device.poll(PollType::wait_indefinitely()).is_ok() {
-            let _ = done.recv();
+        // An error means that the device is lost. Then nothing is left to wait for.
+        while device.poll(PollType::Poll).is_ok() && done.try_recv() == Err(TryRecvError::Empty) {
+            std::thread::sleep(Duration::from_micros(200));
         }
     }
 

@@ -51,19 +51,11 @@ const STEPS: &[Step<Ci>] = &[
         run: docs_engine,
     },
     Step {
-        name: "build, engine",
-        run: build_engine,
-    },
-    Step {
         name: "adapter",
         run: adapter,
     },
     Step {
-        name: "tests, engine",
-        run: |ci| ci.cargo(test::ENGINE),
-    },
-    Step {
-        name: "tests, workspace",
+        name: "tests",
         run: |ci| ci.cargo(test::WORKSPACE),
     },
     Step {
@@ -249,6 +241,7 @@ fn clippy_default(ci: &mut Ci) -> Result<Outcome> {
     ])
 }
 
+/// Without development dependencies: the proof that the engine needs no Bevy.
 fn clippy_engine(ci: &mut Ci) -> Result<Outcome> {
     ci.cargo(&[
         "clippy",
@@ -277,16 +270,6 @@ fn docs_engine(ci: &mut Ci) -> Result<Outcome> {
         "--package",
         "bevy_gpu_culling",
         "--lib",
-        "--no-default-features",
-    ])
-}
-
-/// Without development dependencies: the proof that the engine needs no Bevy.
-fn build_engine(ci: &mut Ci) -> Result<Outcome> {
-    ci.cargo(&[
-        "build",
-        "--package",
-        "bevy_gpu_culling",
         "--no-default-features",
     ])
 }

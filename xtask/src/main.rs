@@ -65,7 +65,7 @@ enum Task {
         /// Flags of the demo, passed on as they are (`cargo xtask orbs --help` lists them)
         flags: Vec<OsString>,
     },
-    /// Runs every test: the engine alone, then the whole workspace with its doc tests
+    /// Runs every test: of the workspace, then of its documents
     Test {
         /// Arguments of `cargo test`, passed on as they are
         args: Vec<OsString>,

@@ -40,7 +40,7 @@ pub fn run_all<S>(steps: &[Step<S>], state: &mut S) -> i32 {
         let result = match outcome {
             Ok(Outcome::Passed) => "passed",
             Ok(Outcome::Skipped(reason)) => {
-                println!("{} skipped: {reason}", step.name);
+                println!("{reason}");
                 "skipped"
             }
             Err(error) => {
@@ -48,10 +48,13 @@ pub fn run_all<S>(steps: &[Step<S>], state: &mut S) -> i32 {
                 "FAILED"
             }
         };
+        let time = start.elapsed();
+        // The table never comes if something ends the run from outside.
+        println!("{} {result} after {}", step.name, readable(time));
         lines.push(Line {
             name: step.name,
             result,
-            time: start.elapsed(),
+            time,
         });
         if failure.is_some() {
             break;

@@ -11,17 +11,6 @@ use crate::project::{EVERY_FEATURE, Project, exit_code};
 use crate::setup::{self, Wants};
 use crate::transcript::{Kind, Tests, Transcript};
 
-/// The engine alone, without Bevy. First, because it is the quickest to fail.
-pub const ENGINE: &[&str] = &[
-    "test",
-    "--package",
-    "bevy_gpu_culling",
-    "--no-default-features",
-    "--features",
-    "study",
-    "--lib",
-];
-
 /// The workspace, without its doc tests. The targets are named, because otherwise cargo also builds
 /// each small example, which has no tests; the gallery draws them all, and clippy checks them. All
 /// programs run, also if one fails: a run takes long.
@@ -50,12 +39,7 @@ struct Suite {
 }
 
 /// All suites, in order.
-const SUITES: [Suite; 3] = [
-    Suite {
-        name: "engine",
-        what: "the engine alone, without Bevy. Their first build takes a minute",
-        arguments: ENGINE,
-    },
+const SUITES: [Suite; 2] = [
     Suite {
         name: "workspace",
         what: "the whole workspace. Their first build takes 3 to 6 minutes",
@@ -68,7 +52,7 @@ const SUITES: [Suite; 3] = [
     },
 ];
 
-/// The suite if the caller chose a target, which the engine alone may not have.
+/// The suite if the caller chose a target.
 const CHOICE: [Suite; 1] = [Suite {
     name: "chosen",
     what: "the chosen targets",
@@ -260,10 +244,10 @@ mod tests {
 
     #[test]
     fn a_filter_goes_to_all_suites() {
-        assert_eq!(count(""), 3);
-        assert_eq!(count("vote"), 3);
-        assert_eq!(count("-- --test-threads 1"), 3);
-        assert_eq!(count("--release -- --test"), 3);
+        assert_eq!(count(""), 2);
+        assert_eq!(count("vote"), 2);
+        assert_eq!(count("-- --test-threads 1"), 2);
+        assert_eq!(count("--release -- --test"), 2);
     }
 
     #[test]

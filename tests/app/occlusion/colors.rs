@@ -49,7 +49,7 @@ fn stage(way: Way, colors: bool) -> (Stage, Entity) {
         (mesh, material),
         Transform::from_xyz(-10.0, -7.5, -20.0),
     );
-    let camera = stage.camera(Transform::IDENTITY, Msaa::Off);
+    let camera = stage.camera(Transform::IDENTITY, ());
     stage.entity(camera).insert(Tonemapping::None);
     way.equip(&mut stage.entity(camera), way == Way::Prepass);
     (stage, camera)

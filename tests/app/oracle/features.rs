@@ -68,7 +68,7 @@ fn boxes(stage: &mut Stage) -> Entity {
 }
 
 fn camera(stage: &mut Stage, more: impl Bundle) -> Entity {
-    let camera = stage.camera(eye(), Msaa::Off);
+    let camera = stage.camera(eye(), ());
     stage.entity(camera).insert(more);
     camera
 }
@@ -263,7 +263,7 @@ fn stacked(stage: &mut Stage) {
     boxes(stage);
     camera(stage, ());
     let away = Transform::from_xyz(-7.0, 2.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y);
-    let above = stage.camera(away, Msaa::Off);
+    let above = stage.camera(away, ());
     stage.entity(above).insert(Camera {
         order: 1,
         clear_color: ClearColorConfig::Custom(Color::srgba(0.0, 0.0, 0.0, 0.3)),

@@ -84,7 +84,7 @@ fn draw(is_painted: bool) -> RgbaImage {
         }
     }
     sun(&mut stage);
-    stage.camera(eye(), Msaa::Off);
+    stage.camera(eye(), ());
     stage.picture()
 }
 

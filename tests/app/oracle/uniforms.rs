@@ -48,7 +48,7 @@ fn draw(set: &InstanceSet, uniforms: bool) -> RgbaImage {
     let world = stage.app.world_mut();
     let mut sun = world.get_mut::<DirectionalLight>(sun).unwrap();
     sun.shadow_maps_enabled = false;
-    stage.camera(eye(), Msaa::Off);
+    stage.camera(eye(), ());
     // The counters arrive after some frames.
     stage.report();
     stage.picture()

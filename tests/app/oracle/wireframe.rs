@@ -32,7 +32,7 @@ fn spawn(stage: &mut Stage, material: impl Component + Clone) -> Entity {
         moved(),
     );
     build::sun(stage);
-    stage.camera(eye(), Msaa::Off);
+    stage.camera(eye(), ());
     set
 }
 
