@@ -74,12 +74,12 @@ pub mod prelude {
     pub use crate::render::MeshletMesh3d;
     #[cfg(feature = "bevy")]
     pub use crate::render::{
-        AggregateDetail, CameraDetail, CullingRadius, CullingReport, FreezeCulling,
-        GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems, GpuInstances, InstanceImpostor,
-        InstanceLod, InstanceLods, InstanceMeshUniforms, InstanceOcclusion, InstanceOffset,
-        InstanceScene, InstanceSceneReady, InstanceTint, InstanceTintPlugin,
-        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
-        NoOcclusionCulling, TintedMaterial, TuningSource, ViewKind, Wind,
+        AggregateDetail, CameraDetail, CullingRadius, CullingReport, DetachedInstance,
+        FreezeCulling, GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems, GpuInstances,
+        InstanceCommands, InstanceImpostor, InstanceLod, InstanceLods, InstanceMeshUniforms,
+        InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady, InstanceTint,
+        InstanceTintPlugin, InstanceUploadProgress, InstanceVisibilityRange, LodMesh,
+        NoInstanceSorting, NoOcclusionCulling, TintedMaterial, TuningSource, ViewKind, Wind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};

@@ -23,7 +23,7 @@
 //!    hide.
 //! 8. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
-//! `picking` casts rays at instances, on the CPU.
+//! `picking` casts rays at instances, on the CPU. `detach` makes entities of instances, and back.
 //!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
 //! `tint` is a material for sets and meshes, with its own plugin.
@@ -38,6 +38,7 @@ mod components;
 mod compression;
 mod cpu_times;
 mod culler;
+mod detach;
 mod draw;
 mod draw_slots;
 mod entity_uniforms;
@@ -89,6 +90,7 @@ pub use components::{
 #[cfg(feature = "testing")]
 pub use cpu_times::running_stage;
 pub use cpu_times::{CpuStage, CpuTimes};
+pub use detach::{DetachedInstance, InstanceCommands};
 #[cfg(feature = "gizmos")]
 pub use gizmos::{CullingGizmoConfigGroup, CullingGizmosPlugin, ShowCullingGizmos};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};

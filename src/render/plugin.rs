@@ -9,6 +9,7 @@ use super::{
     },
     cpu_times::CpuClock,
     culler::{GpuCuller, init_culler},
+    detach::DetachedInstance,
     draw::{
         self, DrawSet, DrawSetDepthOnly, DrawSetPrepass, redirect_wireframes, register_wireframes,
     },
@@ -96,6 +97,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<NoOcclusionCulling>()
         .register_type::<CameraDetail>()
         .register_type::<Wind>()
+        .register_type::<DetachedInstance>()
         .register_type::<GpuCullingSettings>()
         .register_type::<CullingReport>()
         .register_type::<InstanceTransform>()

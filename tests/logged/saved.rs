@@ -209,6 +209,19 @@ fn each_component_is_saved_and_loaded() {
     let loaded = load(&mut stage, folder.path(), &text, &[frozen])[0];
     assert!(stage.entity(loaded).contains::<FreezeCulling>());
     names.insert(FreezeCulling::type_path().to_owned());
+    // It names another entity.
+    let detached = DetachedInstance {
+        set: frozen,
+        index: 3,
+        id: None,
+    };
+    let tree = stage.spawn(detached);
+    let text = save(&stage, [frozen, tree]);
+    let loaded = load(&mut stage, folder.path(), &text, &[frozen, tree]);
+    let set = loaded[0];
+    let found = stage.entity(loaded[1]).get::<DetachedInstance>().copied();
+    assert_eq!(found, Some(DetachedInstance { set, ..detached }));
+    names.insert(DetachedInstance::type_path().to_owned());
 
     // No component was forgotten here.
     let registry = stage.app.world().resource::<AppTypeRegistry>().read();
