@@ -23,6 +23,7 @@ mod meshlet_bounds;
 mod meshlets;
 mod multi_draws;
 mod occlude;
+mod precision;
 mod shapes;
 mod shared_planes;
 mod simulator;
