@@ -25,7 +25,11 @@ mod written;
 
 use crate::scene::{Difference, How, Stage, different_pixels};
 use axes::{COMBINATIONS, Combination, Light, Matter, Pass};
-use bevy::{light::NotShadowCaster, pbr::ScreenSpaceTransmission, prelude::*};
+use bevy::{
+    light::{DirectionalLightShadowMap, NotShadowCaster},
+    pbr::ScreenSpaceTransmission,
+    prelude::*,
+};
 use bevy_gpu_culling::{cull::Compaction, prelude::*};
 use image::RgbaImage;
 use pipelined::Pipelined;
@@ -156,6 +160,9 @@ fn the_scenes_of_transmission_transmit() {
 #[test]
 fn a_missing_far_instance_and_a_missing_thin_shadow_are_other_pictures() {
     let mut stage = stage(How::Set(None));
+    // In a smaller one the shadow is as thin as a texel.
+    let map = DirectionalLightShadowMap { size: 1024 };
+    stage.app.insert_resource(map);
     let first = COMBINATIONS.iter().find(|c| c.light == Light::Directional);
     first.unwrap().build(&mut stage);
     let (mesh, dark) = (stage.mesh(Cuboid::from_length(0.4)), Color::BLACK);

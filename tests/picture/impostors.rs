@@ -184,7 +184,7 @@ fn far_instances_look_like_entities_with_the_impostors_mesh_and_material() {
         let expected = draw(&stages, How::Entities, |stage| {
             spawn_entities(stage, &set, look, 0.0);
             stage.lights(true);
-            stage.camera(eye(), ());
+            stage.camera(eye(), Msaa::Sample4);
         });
         // One material on every tier is enough.
         let tiers = if look == Look::Striped {
@@ -196,7 +196,7 @@ fn far_instances_look_like_entities_with_the_impostors_mesh_and_material() {
             let (picture, report) = stages.with(How::Set(Some(tier)), |stage| {
                 spawn(stage, &set, look, 0.0);
                 stage.lights(true);
-                stage.camera(eye(), ());
+                stage.camera(eye(), Msaa::Sample4);
                 let drawn = stage.picture_and_report();
                 stage.verify();
                 drawn

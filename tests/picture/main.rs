@@ -14,6 +14,7 @@ mod batch_sets;
 mod changes;
 mod city;
 mod counters;
+mod detach;
 mod detail;
 mod far;
 mod far_first;
@@ -39,6 +40,7 @@ mod reports;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod scenes;
+mod soak;
 mod views;
 
 use crate::scene::{How, Stage};

@@ -26,6 +26,7 @@ mod report;
 mod server;
 mod sets;
 mod setup;
+mod soak;
 mod steps;
 mod test;
 mod tint;
@@ -84,7 +85,11 @@ enum Task {
     /// Writes the files in `assets/` again, as `tests/app/assets` makes them
     Assets,
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
-    Ci,
+    Ci {
+        /// Instead, the pictures of the examples, and benchmarks with few instances
+        #[arg(long)]
+        more: bool,
+    },
     /// Draws the small examples and compares them with the stored pictures
     Examples {
         /// Only these examples
@@ -92,6 +97,16 @@ enum Task {
         /// Store what they draw now
         #[arg(long)]
         update: bool,
+    },
+    /// Tries random apps, one after the other: survivors against the CPU twin, pictures against
+    /// Bevy's entities
+    Soak {
+        /// For how long: the app that runs then is the last
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// The seed of the first app; the next one has the next number
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
     },
     /// Only the set-up: finds a compiler and a GPU adapter, fetches or installs them if it may
     Setup,
@@ -192,11 +207,12 @@ fn run(task: Task) -> Result<i32> {
         Task::Bench { arguments } => bench::run(&project, &arguments),
         Task::Tune { flags } => bench::tune(&project, &flags),
         Task::Assets => assets::run(&project),
-        Task::Ci => ci::run(project),
+        Task::Ci { more } => ci::run(project, more),
         Task::Examples { names, update } => {
             examples::run(&project, &names, update, NO_LAYER)?;
             Ok(0)
         }
+        Task::Soak { minutes, seed } => soak::run(&project, minutes, seed),
         Task::Setup => setup::run(&project),
         Task::Toolchain { command } => toolchain::run(&project, &command),
         Task::Tint => tint::run(&project),
@@ -271,7 +287,7 @@ mod tests {
 
     #[test]
     fn other_tasks_are_left_to_clap() {
-        assert!(matches!(parse("xtask ci"), Task::Ci));
+        assert!(matches!(parse("xtask ci"), Task::Ci { more: false }));
         assert!(Cli::try_parse_from(["xtask", "ci", "--nonsense"]).is_err());
     }
 }

@@ -24,6 +24,40 @@ pub const WORKSPACE: &[&str] = &[
     "--no-fail-fast",
 ];
 
+/// The same in parts, for CI: the first two run at the same time, since apps wait for each other in
+/// a program. The third looks at times, and so runs alone.
+pub const PARTS: [&[&str]; 3] = [
+    &["--test", "app", "--test", "adapters", "--test", "recovery"],
+    &[
+        "--lib",
+        "--bins",
+        "--example",
+        "orbs",
+        "--test",
+        "engine",
+        "--test",
+        "frame",
+        "--test",
+        "hostile",
+        "--test",
+        "logged",
+        "--test",
+        "picture",
+        "--test",
+        "project",
+    ],
+    &["--test", "allocations", "--test", "cost", "--test", "rays"],
+];
+
+/// Runs a part of the tests, already built; true if all pass.
+pub fn part(project: &Project, targets: &[&str], variable: (&str, &str)) -> Result<bool> {
+    let mut command = project.cargo();
+    command.args(CHOSEN).args(targets).arg("--no-fail-fast");
+    command.env(variable.0, variable.1);
+    let status = command.status().context("cargo test does not start")?;
+    Ok(status.success())
+}
+
 /// The examples of README, guide and API.
 pub const DOCUMENTS: &[&str] = &["test", "--workspace", EVERY_FEATURE, "--doc"];
 
@@ -264,6 +298,20 @@ mod tests {
         assert!(WORKSPACE.starts_with(CHOSEN) && DOCUMENTS.starts_with(CHOSEN));
         let adds_nothing = |flag: &&str| SELECTORS.contains(flag) || *flag == "--no-fail-fast";
         assert!(WORKSPACE[CHOSEN.len()..].iter().all(adds_nothing));
+    }
+
+    /// Every program of tests is in one part.
+    #[test]
+    fn no_program_is_left_out() -> Result<()> {
+        let tests = Project::find()?.root.join("tests");
+        for entry in std::fs::read_dir(tests)? {
+            let path = entry?.path();
+            let is_program = path.is_file() || path.join("main.rs").is_file();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let named = PARTS.iter().filter(|part| part.contains(&&*name)).count();
+            assert_eq!(named, usize::from(is_program), "{name}");
+        }
+        Ok(())
     }
 
     #[test]

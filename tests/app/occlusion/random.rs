@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 use std::f32::consts::TAU;
 
 /// Number of scenes of a run.
-const FEW: u64 = 3;
+const FEW: u64 = 2;
 const FRAMES: usize = 24;
 /// Half the side of the cube in which everything is.
 const SIDE: f32 = 10.0;

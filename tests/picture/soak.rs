@@ -1,0 +1,539 @@
+//! Random apps: sets come, go, are edited, moved, hidden and detached; cameras, lights and settings
+//! change; the render world is on its own thread. Now and then every survivor is compared with the
+//! twin, and the picture with Bevy's entities.
+//!
+//! A run tries one app, that of seed 0. `SOAK_SEED=7` tries that of seed 7 instead, and
+//! `SOAK_MINUTES=60` goes on with the next seeds for an hour (`cargo xtask soak`). An app that fails
+//! is made smaller: what is left of its acts is printed.
+
+use super::{batch_sets::sun, red};
+use crate::scene::{How, SIZE, Stage, different_pixels, field_of};
+use bevy::{
+    camera::{Viewport, visibility::RenderLayers},
+    core_pipeline::prepass::{DepthPrepass, NormalPrepass},
+    light::{DirectionalLightShadowMap, PointLightShadowMap},
+    prelude::*,
+};
+use bevy_gpu_culling::prelude::*;
+use core::f32::consts::TAU;
+use proptest::{
+    collection::vec,
+    prelude::*,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use std::time::{Duration, Instant};
+
+/// A place near the origin, in tenths of a unit.
+type Place = [i8; 3];
+
+/// What happens to the app. Numbers of sets and instances wrap around: an act without the ones
+/// before it is an act, too.
+#[derive(Clone, Debug)]
+enum Act {
+    Spawn {
+        count: u16,
+        mesh: u8,
+        paint: u8,
+        at: Place,
+    },
+    Despawn(u8),
+    Edit(u8, Edit),
+    Move(u8, Place, bool),
+    Toggle(u8, Part),
+    Detach(u8, u16),
+    Attach(u8),
+    Look(u8),
+    Switch(Thing),
+    Tier(u8),
+    Frames(u8),
+    Check,
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Push(Place),
+    Extend(u16),
+    Set(u16, Place),
+    Hide(u16),
+    Show(u16),
+    SwapRemove(u16),
+    Truncate(u16),
+    Sort,
+    Replace(u16),
+}
+
+/// What a set has or has not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    Hidden,
+    OtherLayer,
+    Levels,
+    NoSorting,
+}
+
+/// What an app has or has not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Thing {
+    Occlusion,
+    Prepass,
+    SecondCamera,
+    SunShadows,
+    LampShadows,
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    [-60i8..60, -25i8..25, -60i8..60]
+}
+
+fn edits() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        place().prop_map(Edit::Push),
+        (1u16..700).prop_map(Edit::Extend),
+        (any::<u16>(), place()).prop_map(|(id, place)| Edit::Set(id, place)),
+        any::<u16>().prop_map(Edit::Hide),
+        any::<u16>().prop_map(Edit::Show),
+        any::<u16>().prop_map(Edit::SwapRemove),
+        any::<u16>().prop_map(Edit::Truncate),
+        Just(Edit::Sort),
+        (1u16..700).prop_map(Edit::Replace),
+    ]
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let parts = [
+        Part::Hidden,
+        Part::OtherLayer,
+        Part::Levels,
+        Part::NoSorting,
+    ];
+    let things = [
+        Thing::Occlusion,
+        Thing::Prepass,
+        Thing::SecondCamera,
+        Thing::SunShadows,
+        Thing::LampShadows,
+    ];
+    let spawn = (1u16..600, any::<u8>(), any::<u8>(), place());
+    let spawn = spawn.prop_map(|(count, mesh, paint, at)| Act::Spawn {
+        count,
+        mesh,
+        paint,
+        at,
+    });
+    prop_oneof![
+        4 => spawn,
+        1 => any::<u8>().prop_map(Act::Despawn),
+        6 => (any::<u8>(), edits()).prop_map(|(set, edit)| Act::Edit(set, edit)),
+        3 => (any::<u8>(), place(), any::<bool>()).prop_map(|(set, at, is_flat)| Act::Move(set, at, is_flat)),
+        3 => (any::<u8>(), prop::sample::select(parts.to_vec())).prop_map(|(set, part)| Act::Toggle(set, part)),
+        2 => (any::<u8>(), any::<u16>()).prop_map(|(set, id)| Act::Detach(set, id)),
+        1 => any::<u8>().prop_map(Act::Attach),
+        3 => any::<u8>().prop_map(Act::Look),
+        2 => prop::sample::select(things.to_vec()).prop_map(Act::Switch),
+        1 => any::<u8>().prop_map(Act::Tier),
+        4 => (1u8..4).prop_map(Act::Frames),
+        1 => Just(Act::Check),
+    ]
+}
+
+fn at(place: Place) -> Vec3 {
+    Vec3::from_array(place.map(f32::from)) / 10.0
+}
+
+/// Camera number `turn` of a ring around the origin.
+fn look(turn: u8) -> Transform {
+    let angle = f32::from(turn) / 256.0 * TAU;
+    let eye = Vec3::new(angle.sin() * 12.0, 4.0, angle.cos() * 12.0);
+    Transform::from_translation(eye).looking_at(Vec3::ZERO, Vec3::Y)
+}
+
+/// A set of the app.
+struct Set {
+    entity: Entity,
+    mesh: usize,
+    paint: usize,
+    place: Transform,
+    parts: Vec<Part>,
+    detached: Vec<Entity>,
+}
+
+/// What both stages have before anything happens.
+struct Props {
+    meshes: Vec<Handle<Mesh>>,
+    paints: Vec<MeshMaterial3d<StandardMaterial>>,
+}
+
+impl Props {
+    fn new(stage: &mut Stage) -> Self {
+        let meshes = [
+            Mesh::from(Cuboid::new(0.5, 0.3, 0.4)),
+            Mesh::from(Sphere::new(0.25)),
+            Mesh::from(Cone::new(0.25, 0.6)),
+        ];
+        let paint = |color, alpha_mode| StandardMaterial {
+            base_color: color,
+            alpha_mode,
+            ..red()
+        };
+        let paints = [
+            paint(Color::srgb(0.9, 0.3, 0.2), AlphaMode::Opaque),
+            paint(Color::srgb(0.3, 0.7, 0.3), AlphaMode::Opaque),
+            paint(Color::srgba(0.3, 0.4, 0.9, 0.8), AlphaMode::Mask(0.5)),
+        ];
+        Self {
+            meshes: meshes.into_iter().map(|mesh| stage.mesh(mesh)).collect(),
+            paints: paints
+                .into_iter()
+                .map(|paint| stage.standard(paint))
+                .collect(),
+        }
+    }
+}
+
+/// The app as it should be.
+struct Model {
+    sets: Vec<Set>,
+    things: Vec<Thing>,
+    turn: u8,
+    cameras: Vec<Entity>,
+    lights: Vec<Entity>,
+}
+
+/// Spawns cameras and lights as they should be.
+fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
+    let has = |thing| things.contains(&thing);
+    let mut cameras = vec![stage.camera(look(turn), ())];
+    if has(Thing::SecondCamera) {
+        let corner = Viewport {
+            physical_size: SIZE / 3,
+            ..default()
+        };
+        let camera = Camera {
+            order: 1,
+            viewport: Some(corner),
+            ..default()
+        };
+        cameras.push(stage.camera(look(turn.wrapping_add(90)), camera));
+    }
+    for camera in &cameras {
+        if has(Thing::Prepass) {
+            stage.entity(*camera).insert((DepthPrepass, NormalPrepass));
+        }
+        if has(Thing::Occlusion) && stage.how != How::Entities {
+            let hides = InstanceOcclusion { near_pixels: 60.0 };
+            stage.entity(*camera).insert(hides);
+        }
+    }
+    let sun = stage.spawn(sun(2, 40.0));
+    let lamp = PointLight {
+        intensity: 2_000_000.0,
+        range: 25.0,
+        color: Color::srgb(0.5, 0.7, 1.0),
+        shadow_maps_enabled: has(Thing::LampShadows),
+        ..default()
+    };
+    let lamp = stage.spawn((lamp, Transform::from_xyz(-5.0, 6.0, 3.0)));
+    let mut light = stage.entity(sun);
+    light
+        .get_mut::<DirectionalLight>()
+        .unwrap()
+        .shadow_maps_enabled = has(Thing::SunShadows);
+    // So that each picture shows something.
+    let (ball, gray) = (stage.mesh(Sphere::new(1.0)), StandardMaterial::default());
+    let gray = stage.standard(gray);
+    let ball = stage.spawn((Mesh3d(ball), gray));
+    [cameras, vec![sun, lamp, ball]]
+}
+
+fn small_shadows(app: &mut App) {
+    app.insert_resource(DirectionalLightShadowMap { size: 256 })
+        .insert_resource(PointLightShadowMap { size: 128 });
+}
+
+/// Runs an app, and panics if it is wrong.
+fn run(acts: &[Act]) {
+    let mut stage = Stage::pipelined(How::Set(None), small_shadows);
+    let mut peer = Stage::with(How::Entities, small_shadows);
+    let props = [Props::new(&mut stage), Props::new(&mut peer)];
+    let things = vec![Thing::SunShadows, Thing::Occlusion];
+    let [cameras, lights] = surround(&mut stage, &things, 0);
+    let mut model = Model {
+        sets: Vec::new(),
+        things,
+        turn: 0,
+        cameras,
+        lights,
+    };
+    for (number, act) in acts.iter().chain([&Act::Check]).enumerate() {
+        if let Act::Check = act {
+            check(&mut stage, &mut peer, &model, &props[1], number);
+        } else {
+            model.act(&mut stage, &props[0], act);
+        }
+    }
+    for set in &model.sets {
+        stage.entity(set.entity).despawn();
+    }
+    let left = stage.report();
+    assert_eq!((left.instances, left.draw_calls), (0, 0), "{left:?}");
+}
+
+impl Model {
+    fn act(&mut self, stage: &mut Stage, props: &Props, act: &Act) {
+        let count = self.sets.len();
+        let at_set = |number: &u8| usize::from(*number).checked_rem(count);
+        match act {
+            Act::Spawn {
+                count,
+                mesh,
+                paint,
+                at: place,
+            } => {
+                let set = field_of((*count).into(), ScaleKind::Uniform);
+                let (mesh, paint) = (usize::from(mesh % 3), usize::from(paint % 3));
+                let parts = (props.meshes[mesh].clone(), props.paints[paint].clone());
+                let place = Transform::from_translation(at(*place));
+                let entity = stage.spawn_set(&set, parts, place);
+                let (parts, detached) = (Vec::new(), Vec::new());
+                self.sets.push(Set {
+                    entity,
+                    mesh,
+                    paint,
+                    place,
+                    parts,
+                    detached,
+                });
+            }
+            Act::Despawn(number) => {
+                if let Some(at) = at_set(number) {
+                    stage.entity(self.sets.swap_remove(at).entity).despawn();
+                }
+            }
+            Act::Edit(number, change) => {
+                if let Some(at) = at_set(number) {
+                    edit(stage, self.sets[at].entity, change);
+                }
+            }
+            Act::Move(number, to, is_flat) => {
+                if let Some(number) = at_set(number) {
+                    let set = &mut self.sets[number];
+                    let scale = if *is_flat {
+                        Vec3::new(1.2, 0.6, 1.0)
+                    } else {
+                        Vec3::ONE
+                    };
+                    let turn = Quat::from_rotation_y(f32::from(to[0]) / 20.0);
+                    set.place = Transform::from_translation(at(*to))
+                        .with_scale(scale)
+                        .with_rotation(turn);
+                    stage.entity(set.entity).insert(set.place);
+                }
+            }
+            Act::Toggle(number, part) => {
+                if let Some(at) = at_set(number) {
+                    self.sets[at].toggle(stage, props, *part);
+                }
+            }
+            Act::Detach(number, id) => {
+                if let Some(at) = at_set(number) {
+                    self.sets[at].detach(stage, *id);
+                }
+            }
+            Act::Attach(number) => {
+                if let Some(entity) = at_set(number).and_then(|at| self.sets[at].detached.pop()) {
+                    let world = stage.app.world_mut();
+                    world.commands().attach_instance(entity);
+                    world.flush();
+                }
+            }
+            Act::Look(turn) => {
+                self.turn = *turn;
+                let turns = [*turn, turn.wrapping_add(90)];
+                for (camera, turn) in self.cameras.iter().zip(turns) {
+                    stage.entity(*camera).insert(look(turn));
+                }
+            }
+            Act::Switch(thing) => {
+                match self.things.iter().position(|known| known == thing) {
+                    Some(at) => drop(self.things.swap_remove(at)),
+                    None => self.things.push(*thing),
+                }
+                for entity in self.cameras.drain(..).chain(self.lights.drain(..)) {
+                    stage.entity(entity).despawn();
+                }
+                [self.cameras, self.lights] = surround(stage, &self.things, self.turn);
+            }
+            Act::Tier(number) => {
+                let tiers = CullingTier::ALL;
+                let tier = tiers[usize::from(*number) % tiers.len()];
+                let world = stage.app.world_mut();
+                world.resource_mut::<GpuCullingSettings>().tier = Some(tier);
+            }
+            Act::Frames(count) => stage.update((*count).into()),
+            Act::Check => {}
+        }
+    }
+}
+
+impl Set {
+    fn toggle(&mut self, stage: &mut Stage, props: &Props, part: Part) {
+        let known = self.parts.iter().position(|known| *known == part);
+        match known {
+            Some(at) => drop(self.parts.swap_remove(at)),
+            None => self.parts.push(part),
+        }
+        let is_on = known.is_none();
+        let mut entity = stage.entity(self.entity);
+        match (part, is_on) {
+            (Part::Hidden, true) => drop(entity.insert(Visibility::Hidden)),
+            (Part::Hidden, false) => drop(entity.insert(Visibility::Inherited)),
+            (Part::OtherLayer, true) => drop(entity.insert(RenderLayers::layer(2))),
+            (Part::OtherLayer, false) => drop(entity.remove::<RenderLayers>()),
+            (Part::Levels, true) => {
+                // It looks the same.
+                let levels = vec![InstanceLod::new(props.meshes[self.mesh].clone(), 0.02)];
+                entity.insert(InstanceLods {
+                    levels,
+                    ..default()
+                });
+            }
+            (Part::Levels, false) => drop(entity.remove::<InstanceLods>()),
+            (Part::NoSorting, true) => drop(entity.insert(NoInstanceSorting)),
+            (Part::NoSorting, false) => drop(entity.remove::<NoInstanceSorting>()),
+        }
+    }
+
+    fn detach(&mut self, stage: &mut Stage, id: u16) {
+        let set = content(stage, self.entity);
+        let visible: Vec<u32> = (0..set.len() as u32)
+            .filter(|id| !set.is_hidden(*id))
+            .collect();
+        let Some(id) = visible.get(usize::from(id).checked_rem(visible.len()).unwrap_or(0)) else {
+            return;
+        };
+        let world = stage.app.world_mut();
+        let entity = world.commands().detach_instance(self.entity, *id).id();
+        world.flush();
+        self.detached.push(entity);
+    }
+}
+
+fn content(stage: &Stage, entity: Entity) -> &InstanceSet {
+    let world = stage.app.world();
+    let handle = &world.get::<GpuInstances>(entity).unwrap().0;
+    world.resource::<Assets<InstanceSet>>().get(handle).unwrap()
+}
+
+fn edit(stage: &mut Stage, entity: Entity, edit: &Edit) {
+    let world = stage.app.world_mut();
+    let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
+    let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+    let mut set = sets.get_mut(&handle).unwrap();
+    let len = set.len() as u32;
+    let more = |count: u16| field_of(count.into(), ScaleKind::Uniform);
+    if let Edit::Replace(count) = edit {
+        *set = more(*count);
+        return;
+    }
+    if let Edit::Extend(count) = edit {
+        set.extend(more(*count).iter()).unwrap();
+        return;
+    }
+    if let Edit::Push(place) = edit {
+        set.push(at(*place)).unwrap();
+        return;
+    }
+    let id = |id: u16| u32::from(id) % len.max(1);
+    match edit {
+        Edit::Set(to, place) if len > 0 => set.set(id(*to), at(*place)).unwrap(),
+        Edit::Hide(at) if len > 0 => set.hide(id(*at)).unwrap(),
+        Edit::Show(at) if len > 0 => set.show(id(*at)).unwrap(),
+        Edit::SwapRemove(at) if len > 0 => {
+            let _ = set.swap_remove(id(*at)).unwrap();
+        }
+        Edit::Truncate(at) => set.truncate(id(*at) as usize),
+        Edit::Sort => drop(set.sort()),
+        _ => {}
+    }
+}
+
+/// Compares survivors with the twin, and the picture with that of entities.
+fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, number: usize) {
+    peer.clear();
+    surround(peer, &model.things, model.turn);
+    for set in &model.sets {
+        let visibility = if set.parts.contains(&Part::Hidden) {
+            Visibility::Hidden
+        } else {
+            Visibility::Inherited
+        };
+        let layers = RenderLayers::layer(if set.parts.contains(&Part::OtherLayer) {
+            2
+        } else {
+            0
+        });
+        let parent = peer.spawn((set.place, visibility));
+        let instances = content(stage, set.entity);
+        let shown = (0..)
+            .zip(instances.iter())
+            .filter(|(id, _)| !instances.is_hidden(*id));
+        let mut places: Vec<_> = shown
+            .map(|(_, place)| (Transform::from(place), layers.clone()))
+            .collect();
+        for entity in &set.detached {
+            let entity = stage.app.world().entity(*entity);
+            let layers = entity.get::<RenderLayers>().cloned().unwrap_or_default();
+            places.push((*entity.get::<Transform>().unwrap(), layers));
+        }
+        let look = (
+            Mesh3d(props.meshes[set.mesh].clone()),
+            props.paints[set.paint].clone(),
+        );
+        for (place, layers) in places {
+            peer.spawn((look.clone(), place, layers, ChildOf(parent)));
+        }
+    }
+    stage.settle();
+    peer.settle();
+    let pictures = [stage.picture(), peer.picture()];
+    if let Err(error) = different_pixels(&format!("soak-{number}"), &pictures[0], &pictures[1]) {
+        panic!("act {number}: {error}");
+    }
+    stage.verify();
+}
+
+/// The number in an environment variable.
+fn number(name: &str) -> Option<f64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn random_apps_look_like_bevys_entities() {
+    let first = number("SOAK_SEED");
+    let minutes = number("SOAK_MINUTES");
+    let end = Instant::now() + Duration::from_secs_f64(minutes.unwrap_or(0.0) * 60.0);
+    for seed in first.unwrap_or(0.0) as u64.. {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let config = Config {
+            cases: 1,
+            failure_persistence: None,
+            // It takes its time.
+            max_shrink_iters: if first.or(minutes).is_some() { 60 } else { 0 },
+            ..Config::default()
+        };
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let mut runner = TestRunner::new_with_rng(config, rng);
+        let ran = runner.run(&vec(act(), 12..40), |acts| {
+            run(&acts);
+            Ok(())
+        });
+        if let Err(error) = ran {
+            panic!("SOAK_SEED={seed}: {error}");
+        }
+        println!("seed {seed}: as it should be");
+        if Instant::now() >= end {
+            break;
+        }
+    }
+}
