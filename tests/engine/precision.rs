@@ -24,9 +24,9 @@ const ASPECT: f32 = 16.0 / 9.0;
 /// Which number is large.
 #[derive(Clone, Copy, Debug)]
 enum Far {
-    /// The translation of the entity, and so that of the camera.
+    /// The translations of the entity and of the camera.
     Entity,
-    /// The positions in the set, and so that of the camera.
+    /// The positions in the set, and the camera's translation.
     Positions,
     /// The positions in the set. The entity's translation cancels them: the camera is at the origin.
     Canceled,

@@ -2,7 +2,7 @@
 //! change; the render world is on its own thread. Now and then every survivor is compared with the
 //! twin, and the picture with Bevy's entities.
 //!
-//! A run tries one app, that of seed 0. `SOAK_SEED=7` tries that of seed 7 instead, and
+//! A run tries one app, from seed 0. `SOAK_SEED=7` tries the app from seed 7 instead, and
 //! `SOAK_MINUTES=60` goes on with the next seeds for an hour (`cargo xtask soak`). An app that fails
 //! is made smaller: what is left of its acts is printed.
 
@@ -457,7 +457,7 @@ fn edit(stage: &mut Stage, entity: Entity, edit: &Edit) {
     }
 }
 
-/// Compares survivors with the twin, and the picture with that of entities.
+/// Compares survivors with the twin, and the picture with one of entities.
 fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, number: usize) {
     peer.clear();
     surround(peer, &model.things, model.turn);

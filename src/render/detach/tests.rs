@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A custom material's component cannot be made here; the standard one stands for all.
+/// All materials are copied in the same way.
 type Material = MeshMaterial3d<StandardMaterial>;
 
 #[derive(Component)]
