@@ -191,7 +191,9 @@ impl Stage {
         let is_software = info.device_type == DeviceType::Cpu;
         let begin = Instant::now();
         let mut drawn = 0;
-        while drawn < self.settings.warm_up || !is_software && begin.elapsed() < BUSY {
+        // A set that is seen for the first time costs more: the camera turns once.
+        let least = self.settings.warm_up.max(self.settings.frames);
+        while drawn < least || !is_software && begin.elapsed() < BUSY {
             self.frame()?;
             drawn += 1;
         }

@@ -1,8 +1,8 @@
 //! Batch sets: entities whose draws differ in nothing but their commands. One multi-draw draws all
 //! of them in a view.
 //!
-//! Entities are in one batch set if they have the same material, and meshes in the same buffers
-//! with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
+//! Entities are in one batch set if they have the same material, or bindless ones of one bind group
+//! ([`material`]), and meshes in the same buffers with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
 //! Of the entities of a batch set that a view sees, one is the *leader*: its item in Bevy's phase
 //! draws all, and the items of the others are [withheld](super::withheld).
 //!
@@ -18,6 +18,7 @@
 //! colored.
 
 mod find;
+mod material;
 
 pub(super) mod member;
 mod view;
@@ -86,14 +87,11 @@ impl BatchSets {
         let now = || draws.drawn.iter().map(Made::from);
         let version = culler.plan_version();
         let is_kept = draws.is_kept && draws.requests_made == 0;
-        let batches = 0..culler.batch_count();
-        let batches: Vec<_> = batches
-            .map(|batch| culler.batch_version(batch).is_some())
-            .collect();
+        let batches = (0..culler.batch_count()).map(|batch| culler.batch_version(batch).is_some());
         let stays = self.made_from.as_ref().is_some_and(|from| {
             let all_stay = || from.entities.iter().copied().eq(now());
             from.plan == version
-                && from.batches == batches
+                && from.batches.iter().copied().eq(batches.clone())
                 && from.entities.len() == draws.drawn.len()
                 && (is_kept || all_stay())
         });
@@ -105,7 +103,7 @@ impl BatchSets {
             self.find(draws, culler, slots, gpu);
             self.made_from = Some(MadeFrom {
                 plan: version,
-                batches,
+                batches: batches.collect(),
                 entities,
             });
         }

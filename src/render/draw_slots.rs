@@ -54,8 +54,6 @@ const MANY_SLOTS: usize = 4096;
 /// More slots than this are kept only if the sets that are drawn need as large a buffer: a binding
 /// of 128 MiB holds twice as many.
 const MAX_UNSEEN: usize = 1 << 15;
-/// Least number of slots that the buffer has room for.
-const FEWEST_SLOTS: u64 = 16;
 
 /// The slots of a frame: one per entity and region of its set; of a set that fades, one more per
 /// level of detail. If occlusion is colored, all three times ([`OcclusionColor`]).
@@ -297,6 +295,13 @@ impl DrawSlots {
         core::mem::take(&mut self.uploaded)
     }
 
+    /// Bytes that the buffers hold on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        let own = (self.buffers.iter()).flat_map(|own| [&own.slots, &own.uniforms]);
+        let all = own.chain(&self.metadata.buffer);
+        all.map(|buffer| buffer.size()).sum()
+    }
+
     /// What draws bind; `None` before the first upload, and if the device refused a buffer.
     pub fn buffers(&self) -> Option<SlotBuffers<'_>> {
         let buffers = self.buffers.as_ref()?;
@@ -334,13 +339,9 @@ impl DrawSlots {
         if !fits {
             self.generation += 1;
             self.buffers = None;
-            let room = Room {
-                slots: needed.0.next_power_of_two().max(FEWEST_SLOTS),
-                tables: needed.1.next_power_of_two(),
-            };
-            match Buffers::new(device, room) {
+            match Buffers::new(device, Room::with(needed.0, needed.1)) {
                 Ok(buffers) => {
-                    let selectors = room.selectors();
+                    let selectors = buffers.room.selectors();
                     let selectors = bytemuck::cast_slice(&selectors);
                     queue.write_buffer(&buffers.slots, 0, selectors);
                     self.uploaded += selectors.len() as u64;

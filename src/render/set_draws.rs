@@ -130,7 +130,6 @@ pub(super) struct PartDraw<'a> {
 impl SetDraws {
     /// Starts a frame.
     pub fn start_frame(&mut self) {
-        self.views.clear();
         self.frame.views.clear();
         self.occlusion.clear();
         self.requests_made = 0;
@@ -138,6 +137,7 @@ impl SetDraws {
 
     /// The frame has no set.
     pub fn clear(&mut self) {
+        self.views.clear();
         self.frame.requests.clear();
         self.frame.changed = None;
         self.drawn.clear();

@@ -6,7 +6,9 @@ mod frame_view;
 pub use detail::CameraDetail;
 use detail::Detail;
 pub use frame_view::ViewKind;
-pub(super) use frame_view::{FrameView, ViewFades, index_of_view, view_at, view_order};
+pub(super) use frame_view::{
+    FrameView, NamedView, ViewFades, follow_views, index_of_view, view_at, view_order,
+};
 
 use super::{components::FreezeCulling, lods::ShadowPixels, settings::GpuCullingSettings};
 use crate::cull::{CullView, LodEye};
@@ -77,7 +79,7 @@ pub(super) struct Views<'w, 's> {
 
 /// A view of the frame.
 pub(super) struct SetView<'a> {
-    pub view: FrameView,
+    pub view: NamedView<'a>,
     pub cull: CullView,
     /// Bevy's list of the meshes that it queues in this view, by visibility, render layers, range
     /// and `Aabb`.
@@ -170,10 +172,10 @@ impl Views<'_, '_> {
         // Also if the frustum is frozen: the order is for what is seen.
         let cull = cull.without_far().sorted_toward(toward_viewer(data.view));
         SetView {
-            view: FrameView {
+            view: NamedView {
                 key,
                 kind: ViewKind::Camera,
-                name: String::new(),
+                name: "",
                 fades,
             },
             cull: self.with_lods(cull, eyes, &key, rule),
@@ -214,10 +216,10 @@ impl Views<'_, '_> {
             origin,
         };
         Some(SetView {
-            view: FrameView {
+            view: NamedView {
                 key,
                 kind,
-                name: data.shadow.pass_name.clone(),
+                name: &data.shadow.pass_name,
                 fades: ViewFades::Nothing,
             },
             cull: self.with_lods(cull, eyes, &key, rule),

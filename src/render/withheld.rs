@@ -56,11 +56,31 @@ pub(super) fn build_render(render_app: &mut SubApp) {
 
 /// The items that phases of one kind lack, by view.
 #[derive(Resource)]
-struct WithheldItems<P: BinnedPhaseItem>(HashMap<RetainedViewEntity, WithheldInView<P>>);
+struct WithheldItems<P: BinnedPhaseItem> {
+    views: HashMap<RetainedViewEntity, WithheldInView<P>>,
+    scratch: Scratch<P>,
+}
+
+/// Lists that are empty between two views.
+struct Scratch<P: BinnedPhaseItem> {
+    /// The batch sets that have an item in the phase.
+    led: HashSet<u32>,
+    /// Items to withhold.
+    found: Vec<(MainEntity, WithheldItem<P>)>,
+    /// Batch sets whose items are all withheld.
+    leaderless: Vec<u32>,
+}
 
 impl<P: BinnedPhaseItem> Default for WithheldItems<P> {
     fn default() -> Self {
-        Self(HashMap::default())
+        Self {
+            views: HashMap::default(),
+            scratch: Scratch {
+                led: HashSet::default(),
+                found: Vec::new(),
+                leaderless: Vec::new(),
+            },
+        }
     }
 }
 
@@ -132,9 +152,10 @@ fn withhold_items<P: BinnedPhaseItem>(
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Prepare);
-    withheld.0.retain(|key, _| phases.contains_key(key));
+    let WithheldItems { views, scratch } = &mut *withheld;
+    views.retain(|key, _| phases.contains_key(key));
     for (key, phase) in phases.iter_mut() {
-        let of_view = withheld.0.entry(*key).or_default();
+        let of_view = views.entry(*key).or_default();
         if let Some(visible) = visible.of(key) {
             // Bevy has removed these items from the phase, or replaced them.
             for entity in dirty.iter_to_dequeue(*key, visible) {
@@ -146,7 +167,7 @@ fn withhold_items<P: BinnedPhaseItem>(
         if core::mem::replace(&mut of_view.found_in, batch_sets.found_in) != batch_sets.found_in {
             of_view.find_again(phase, set_of);
         }
-        of_view.withhold(phase, set_of);
+        of_view.withhold(phase, set_of, scratch);
     }
 }
 
@@ -198,9 +219,14 @@ impl<P: BinnedPhaseItem> WithheldInView<P> {
         &mut self,
         phase: &mut BinnedRenderPhase<P>,
         set_of: impl Fn(MainEntity) -> Option<u32>,
+        scratch: &mut Scratch<P>,
     ) {
-        let mut led = HashSet::new();
-        let mut found = Vec::new();
+        let Scratch {
+            led,
+            found,
+            leaderless,
+        } = scratch;
+        led.clear();
         for (keys, bin) in &phase.unbatchable_meshes {
             for (main, entity) in &bin.entities {
                 if let Some(set) = set_of(*main)
@@ -211,16 +237,14 @@ impl<P: BinnedPhaseItem> WithheldInView<P> {
                 }
             }
         }
-        for (main, item) in found {
+        for (main, item) in found.drain(..) {
             phase.remove(main);
             self.add(main, item);
         }
         let sets = self.counts.iter().filter(|(_, count)| **count > 0);
-        let leaderless: Vec<_> = sets
-            .map(|(set, _)| *set)
-            .filter(|set| !led.contains(set))
-            .collect();
-        for set in leaderless {
+        let sets = sets.map(|(set, _)| *set);
+        leaderless.extend(sets.filter(|set| !led.contains(set)));
+        for set in leaderless.drain(..) {
             let next = self.items.iter().find(|(_, item)| item.set == set);
             let next = next.map(|(main, _)| *main);
             if let Some((main, item)) = next.and_then(|main| Some((main, self.take(main)?))) {

@@ -10,10 +10,11 @@ use bevy::{
     },
     light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap, NotShadowCaster},
     math::Affine3A,
-    pbr::Shadow,
+    pbr::{PreparedMaterial, Shadow},
     prelude::*,
     render::{
         RenderApp,
+        erased_render_asset::ErasedRenderAssets,
         render_phase::{BinnedPhaseItem, ViewBinnedRenderPhases},
     },
 };
@@ -143,6 +144,72 @@ fn more_sets_are_not_more_draw_calls() {
     // A camera, and two cascades.
     assert_eq!(few, (3, 3));
     assert_eq!(calls(200), few);
+}
+
+/// The picture, and the draw calls of sets.
+fn picture_and_calls(stage: &mut Stage) -> (image::RgbaImage, u32) {
+    match stage.how {
+        How::Entities => (stage.picture(), 0),
+        How::Set(_) => {
+            let (picture, report) = stage.picture_and_report();
+            (picture, report.draw_calls)
+        }
+    }
+}
+
+/// Whether Bevy has put all materials into bind groups of several.
+fn is_bindless(stage: &Stage) -> bool {
+    let world = stage.app.sub_app(RenderApp).world();
+    let mut materials = world
+        .resource::<ErasedRenderAssets<PreparedMaterial>>()
+        .iter();
+    materials.all(|(_, material)| material.properties.bindless)
+}
+
+/// If the device has bindless materials, sets of many colors are drawn by as few draw calls as sets
+/// of one. A material that changes keeps its place among them; one that is cut out does not.
+#[test]
+fn bindless_materials_are_drawn_together() {
+    let draw = |how| {
+        let mut stage = Stage::new(how);
+        stage.camera(eye(), ());
+        stage.spawn(sun(2, 30.0));
+        let materials: Vec<_> = (0..MESHES)
+            .map(|number| {
+                let mesh = stage.mesh(mesh(number));
+                let color = Color::hsl(30.0 * number as f32, 0.8, 0.5);
+                let material = stage.standard(StandardMaterial {
+                    base_color: color,
+                    ..red()
+                });
+                let of_set = (mesh, material.clone());
+                stage.spawn_set(&field(20, false), of_set, place(number));
+                material
+            })
+            .collect();
+        let first = picture_and_calls(&mut stage);
+        let mut change = |number: usize, alpha_mode| {
+            let world = stage.app.world_mut();
+            let mut all = world.resource_mut::<Assets<StandardMaterial>>();
+            let mut material = all.get_mut(&materials[number].0).expect("it was added");
+            material.base_color = Color::srgb(0.9, 0.9, 0.2);
+            material.alpha_mode = alpha_mode;
+        };
+        change(3, AlphaMode::Opaque);
+        change(4, AlphaMode::Mask(0.5));
+        let changed = picture_and_calls(&mut stage);
+        (first, changed, is_bindless(&stage))
+    };
+    let (first, changed, bindless) = draw(How::Set(None));
+    let entities = draw(How::Entities);
+    assert_same_picture("batch_sets_colors", &first.0, &entities.0.0);
+    assert_same_picture("batch_sets_colors_changed", &changed.0, &entities.1.0);
+    // A camera, and two cascades.
+    let expected = match bindless {
+        true => (3, 6),
+        false => (3 * MESHES, 3 * MESHES),
+    };
+    assert_eq!((first.1, changed.1), expected);
 }
 
 /// Of two joined sets one goes, whichever drew both.

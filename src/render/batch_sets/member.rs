@@ -1,5 +1,6 @@
 //! What decides which batch set an entity is in.
 
+use super::material::{BatchSetMaterial, MaterialPipelines};
 use crate::cull::{
     Region,
     layout::{BLOCK, GRANULE},
@@ -8,12 +9,12 @@ use crate::render::{
     draw_slots::GRANULES_OF_TABLE,
     set_meshes::{BoundMesh, MeshClass},
 };
-use bevy::{asset::UntypedAssetId, platform::collections::HashMap};
+use bevy::{asset::UntypedAssetId, pbr::PreparedMaterial, platform::collections::HashMap};
 
 /// What the entities of a batch set have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::render) struct BatchSetKey {
-    pub material: UntypedAssetId,
+    pub material: BatchSetMaterial,
     pub mesh: BoundMesh,
     pub class: MeshClass,
     pub casts_shadows: bool,
@@ -24,23 +25,36 @@ pub(in crate::render) struct BatchSetKey {
 
 /// The batch sets that were met so far, by numbers: these are compared in each frame.
 #[derive(Default)]
-pub(in crate::render) struct BatchSetNumbers(HashMap<BatchSetKey, u32>);
+pub(in crate::render) struct BatchSetNumbers {
+    numbers: HashMap<BatchSetKey, u32>,
+    materials: MaterialPipelines,
+}
 
 impl BatchSetNumbers {
     /// The number of a batch set.
     pub fn of(&mut self, key: BatchSetKey) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry(key).or_insert(next)
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(key).or_insert(next)
+    }
+
+    /// The materials that one multi-draw may draw with one of this id.
+    pub fn material(
+        &mut self,
+        id: UntypedAssetId,
+        prepared: &PreparedMaterial,
+    ) -> BatchSetMaterial {
+        self.materials.of(id, prepared)
     }
 
     /// Whether there are too many of them: materials may come and go.
     pub fn are_many(&self) -> bool {
-        self.0.len() > 1 << 20
+        self.numbers.len() > 1 << 20
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.numbers.clear();
+        self.materials.clear();
     }
 }
 

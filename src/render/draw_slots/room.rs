@@ -59,7 +59,20 @@ pub(super) struct Room {
     pub tables: u64,
 }
 
+/// Least number of slots that the buffer has room for.
+const FEWEST_SLOTS: u64 = 16;
+
 impl Room {
+    /// Room for as many slots and tables, and for up to an eighth more slots, so that the buffer is
+    /// not replaced with each new set.
+    pub fn with(slots: u64, tables: u64) -> Self {
+        let step = (slots / 16).next_power_of_two();
+        Self {
+            slots: slots.next_multiple_of(step.max(FEWEST_SLOTS)),
+            tables: tables.next_power_of_two(),
+        }
+    }
+
     /// Byte offset of a table in the buffer of slots.
     pub fn table(self, table: u64) -> u64 {
         self.slots * SLOT_STRIDE + table * WINDOW_SLOTS

@@ -244,10 +244,8 @@ fn slots_of_unseen_sets_fit_the_binding_of_those_that_are_seen() {
     for used in [0, 1, 1000, 1025, 8000, 20_000, 32_768, 40_000, 65_536] {
         let kept = kept_slots(used);
         assert!(kept >= used && kept >= MANY_SLOTS, "{used}: {kept}");
-        let room = Room {
-            slots: (kept as u64).next_power_of_two(),
-            tables: 4,
-        };
+        let room = Room::with(kept as u64, 4);
+        assert!(room.slots >= kept as u64 && room.slots <= kept as u64 * 9 / 8);
         assert!(room.window() <= 1 << 27, "{used}: {kept}");
     }
 }

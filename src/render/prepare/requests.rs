@@ -22,6 +22,7 @@ use crate::render::{
     materials::MaterialAliases,
     set_draws::{BevyInstance, Drawn, MadeFor, SetDraws, many_rest, near_levels},
     set_meshes::Meshes,
+    views::follow_views,
 };
 use bevy::{
     pbr::RenderMeshQueueData,
@@ -48,9 +49,7 @@ pub(super) fn add_requests(
     let extraction = (sets.listed_in, sets.extracted_in);
     draws.seen.find(extraction, all, &views);
     draws.frame.views.extend(views.iter().map(|view| view.cull));
-    draws
-        .views
-        .extend(views.iter().map(|view| view.view.clone()));
+    follow_views(&mut draws.views, views.iter().map(|view| view.view));
     // For sets without frustum culling the views come once more, and keep everything.
     if sets.keeps_all {
         let keep_all = views.iter().map(|view| view.cull.keeping_everything());

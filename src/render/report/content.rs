@@ -31,7 +31,8 @@ pub struct CullingReport {
     pub uploaded_bytes: u64,
     /// What the last frame had to make again.
     pub work: FrameWork,
-    /// Bytes that the culling holds on the GPU: instances, visibility words, survivors.
+    /// Bytes that the plugin holds on the GPU for culling and draws: instances, visibility words,
+    /// survivors, draw slots. Uniforms of expanded sets and what meshes take are not counted.
     pub gpu_bytes: u64,
     /// Number of survivors that did not fit in the counters' frame, and were not drawn.
     pub overflow: u64,

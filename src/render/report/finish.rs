@@ -140,7 +140,7 @@ pub(in crate::render) fn finish_culling(
         writes: work.writes,
         bound_jobs: work.bound_jobs,
     };
-    report.gpu_bytes = culler.gpu_bytes() + batch_sets.gpu_bytes();
+    report.gpu_bytes = culler.gpu_bytes() + batch_sets.gpu_bytes() + slots.gpu_bytes();
     report.passes = passes;
     report.dispatches = dispatches;
     report.draw_calls = draws.calls.swap(0, Ordering::Relaxed);

@@ -41,6 +41,47 @@ pub(in crate::render) enum ViewFades {
     Nothing,
 }
 
+/// A view of a frame, with a name that is Bevy's.
+#[derive(Clone, Copy)]
+pub(in crate::render) struct NamedView<'a> {
+    pub key: RetainedViewEntity,
+    pub kind: ViewKind,
+    /// Same as [`FrameView::name`].
+    pub name: &'a str,
+    pub fades: ViewFades,
+}
+
+impl NamedView<'_> {
+    fn is(self, known: &FrameView) -> bool {
+        (self.key, self.kind, self.fades) == (known.key, known.kind, known.fades)
+            && self.name == known.name
+    }
+
+    fn to_owned(self) -> FrameView {
+        FrameView {
+            key: self.key,
+            kind: self.kind,
+            name: self.name.to_owned(),
+            fades: self.fades,
+        }
+    }
+}
+
+/// Replaces the views of the previous frame by those of this frame. Views that stay keep their names.
+pub(in crate::render) fn follow_views<'a>(
+    views: &mut Vec<FrameView>,
+    now: impl ExactSizeIterator<Item = NamedView<'a>>,
+) {
+    views.truncate(now.len());
+    for (index, view) in now.enumerate() {
+        match views.get_mut(index) {
+            Some(known) if view.is(known) => {}
+            Some(known) => *known = view.to_owned(),
+            None => views.push(view.to_owned()),
+        }
+    }
+}
+
 impl FrameView {
     /// The camera that the view belongs to; `None` if all cameras share it.
     pub fn camera(&self) -> Option<MainEntity> {

@@ -28,7 +28,7 @@ impl Requests<'_, '_, '_> {
     /// are in other buffers, its meshes have no indices, it has a lightmap or a `VisibilityRange`,
     /// or Bevy has not prepared its material.
     pub(super) fn batch_set_key(
-        &self,
+        &mut self,
         entity: MainEntity,
         instance: BevyInstance,
         mesh: usize,
@@ -48,12 +48,13 @@ impl Requests<'_, '_, '_> {
         if instance.fades || instance.is_lightmapped {
             return None;
         }
-        let material = self.hiding.materials.instances.get(&entity)?.asset_id;
-        self.hiding.prepared.get(material)?;
+        let class = own.class;
+        let id = self.hiding.materials.instances.get(&entity)?.asset_id;
+        let prepared = self.hiding.prepared.get(id)?;
         Some(BatchSetKey {
-            material,
+            material: self.draws.batch_sets.material(id, prepared),
             mesh: bound,
-            class: own.class,
+            class,
             casts_shadows: instance.casts_shadows,
             may_be_hidden,
             has_near_levels,
