@@ -196,7 +196,10 @@ impl<'a> Stage<'a> {
             (Some(Occlusion::On), Peer::Sets) => {
                 let own = InstanceOcclusion::default();
                 let near_pixels = settings.near_pixels.unwrap_or(own.near_pixels);
-                eye.insert(InstanceOcclusion { near_pixels });
+                eye.insert(InstanceOcclusion {
+                    near_pixels,
+                    ..default()
+                });
             }
             // Bevy's needs a prepass.
             (Some(Occlusion::Prepass), _) | (Some(Occlusion::On), Peer::Bevy) => {

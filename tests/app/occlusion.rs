@@ -4,6 +4,7 @@ mod cameras;
 mod colors;
 mod joined;
 mod order;
+mod pauses;
 mod random;
 mod sequences;
 mod shadows;
@@ -41,7 +42,10 @@ impl Way {
             Self::Off | Self::Shadows => {}
             Self::Forward | Self::Prepass => {
                 // Large instances would not be hidden.
-                camera.insert(InstanceOcclusion { near_pixels: 1e9 });
+                camera.insert(InstanceOcclusion {
+                    near_pixels: 1e9,
+                    ..default()
+                });
             }
         }
     }

@@ -18,7 +18,10 @@ const STREETS: i32 = 5;
 const BLOCK: f32 = 6.0;
 
 /// Nothing is drawn early because it is large: what comes into view is late.
-const HIDES: InstanceOcclusion = InstanceOcclusion { near_pixels: 1e9 };
+const HIDES: InstanceOcclusion = InstanceOcclusion {
+    near_pixels: 1e9,
+    may_pause: false,
+};
 
 struct City {
     camera: Entity,

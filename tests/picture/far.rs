@@ -48,9 +48,10 @@ fn draw(stage: &mut Stage, far: Vec3, turn: Quat) -> RgbaImage {
             false => stage.verify(),
         };
         // What hides instances rounds, too.
-        stage
-            .entity(camera)
-            .insert(InstanceOcclusion { near_pixels: 1e9 });
+        stage.entity(camera).insert(InstanceOcclusion {
+            near_pixels: 1e9,
+            ..default()
+        });
         stage.update(2);
         assert_same_picture("far-hiding", &stage.picture(), &picture);
         stage.entity(camera).remove::<InstanceOcclusion>();

@@ -129,7 +129,10 @@ fn camera(stage: &mut Stage, way: usize) -> Entity {
         0 => {}
         1 => drop(entity.insert((DepthPrepass, NormalPrepass, MotionVectorPrepass, Msaa::Off))),
         _ => {
-            entity.insert(InstanceOcclusion { near_pixels: 30.0 });
+            entity.insert(InstanceOcclusion {
+                near_pixels: 30.0,
+                ..default()
+            });
             let mesh = stage.mesh(Cuboid::new(6.0, 3.0, 0.2));
             let material = stage.standard(red());
             let at = Transform::from_xyz(-2.0, 0.5, 2.0);

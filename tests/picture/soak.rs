@@ -220,7 +220,10 @@ fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
             stage.entity(*camera).insert((DepthPrepass, NormalPrepass));
         }
         if has(Thing::Occlusion) && stage.how != How::Entities {
-            let hides = InstanceOcclusion { near_pixels: 60.0 };
+            let hides = InstanceOcclusion {
+                near_pixels: 60.0,
+                ..default()
+            };
             stage.entity(*camera).insert(hides);
         }
     }

@@ -437,7 +437,7 @@ impl Stage {
     /// longer than any number of updates. Other threads poll the same device: they may have taken
     /// this app's callbacks, and call them in a moment. A poll that waits would wait for their
     /// frames, too, and keep them from making and freeing resources meanwhile.
-    fn wait_for_gpu(&self) {
+    pub fn wait_for_gpu(&self) {
         let world = self.app.world();
         let (answer, done) = mpsc::channel();
         let queue = world.resource::<RenderQueue>();

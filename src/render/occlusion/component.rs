@@ -41,11 +41,31 @@ pub struct InstanceOcclusion {
     /// After a cut, a sixteenth of the width is enough: what is large hides the rest. It changes
     /// the speed alone. The default is 256.
     pub near_pixels: f32,
+    /// Whether the view stops to hide while that does not pay ([`Self::auto`]). The default is
+    /// false.
+    pub may_pause: bool,
+}
+
+impl InstanceOcclusion {
+    /// Hides only while that pays: if the counters of some frames say that less than an eighth of
+    /// the instances in the frustum are hidden, or fewer than 131,072 triangles, nothing is hidden
+    /// for 60 frames, then for up to 240. Between these pauses, some frames try again. The picture
+    /// stays the same. Cameras that hide in prepasses do not pause.
+    #[must_use]
+    pub fn auto() -> Self {
+        Self {
+            may_pause: true,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for InstanceOcclusion {
     fn default() -> Self {
-        Self { near_pixels: 256.0 }
+        Self {
+            near_pixels: 256.0,
+            may_pause: false,
+        }
     }
 }
 

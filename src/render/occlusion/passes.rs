@@ -1,6 +1,6 @@
 //! The late lists between a view's passes, and the draws of what is late.
 
-use super::{component::InstanceOcclusion, lists::DrawnLists, views::Way};
+use super::{component::InstanceOcclusion, lists::DrawnLists, pause::OcclusionPauses, views::Way};
 use crate::{
     cull::{DrawList, Gpu},
     render::{
@@ -43,6 +43,7 @@ use bevy::{
 pub(in crate::render) fn build_render(render_app: &mut SubApp) {
     render_app
         .init_resource::<DrawnLists>()
+        .init_resource::<OcclusionPauses>()
         .add_systems(
             Render,
             // As Bevy does for its own occlusion culling, before depth textures are made.

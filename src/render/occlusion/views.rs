@@ -1,6 +1,6 @@
 //! Which cameras and lights hide, and by which of their passes.
 
-use super::component::InstanceOcclusion;
+use super::{component::InstanceOcclusion, pause::OcclusionPauses};
 use crate::{
     cull::{DepthBuffer, OcclusionView},
     render::views::{ExtractedFreeze, clip_from_world},
@@ -73,6 +73,7 @@ pub(in crate::render) struct HidingViews<'w, 's> {
     /// The cascades of each camera.
     cascades: Query<'w, 's, (&'static ExtractedCamera, &'static ViewLightEntities)>,
     shadow_phases: Res<'w, ViewBinnedRenderPhases<Shadow>>,
+    pauses: Res<'w, OcclusionPauses>,
 }
 
 /// A shadow map: a cascade, a face of a point light's cube, or a spot light's.
@@ -90,6 +91,7 @@ pub(in crate::render) struct HidingView {
     pub way: Way,
     /// Whether the view hides because of [`InstanceOcclusion`].
     pub is_own: bool,
+    may_pause: bool,
     clip_from_world: Mat4,
     is_jittered: bool,
     is_frozen: bool,
@@ -103,7 +105,9 @@ impl HidingViews<'_, '_> {
         let cameras = self.cameras.iter();
         let cameras = cameras.filter_map(|camera| HidingView::of_camera(&camera));
         let shadows = self.shadows.iter().filter_map(|data| self.of_light(data));
-        cameras.chain(shadows).collect()
+        let all = cameras.chain(shadows);
+        all.filter(|view| !view.may_pause || !self.pauses.pauses(&view.key))
+            .collect()
     }
 
     /// The view of a shadow map; `None` if it does not hide.
@@ -157,6 +161,10 @@ impl HidingView {
             key: data.view.retained_view_entity,
             way,
             is_own: data.own.is_some(),
+            // Bevy's prepasses are drawn anyway. What a frozen camera saw stays.
+            may_pause: data.own.is_some_and(|own| own.may_pause)
+                && way == Way::Forward
+                && !data.is_frozen,
             clip_from_world: clip_from_world(data.view),
             is_jittered: data.is_jittered,
             is_frozen: data.is_frozen,
@@ -182,6 +190,7 @@ impl HidingView {
             key: view.retained_view_entity,
             way: Way::Shadow,
             is_own: true,
+            may_pause: own.may_pause,
             clip_from_world: clip_from_world(view),
             is_jittered: false,
             is_frozen: false,

@@ -8,6 +8,7 @@ use crate::{
     cull::{DrawList, FrameCounts, RowCount, meshlets::MeshletCounts},
     render::{
         history::FrameScene,
+        occlusion::OcclusionPauses,
         views::{FrameView, ViewKind, view_at},
     },
 };
@@ -155,10 +156,11 @@ impl CullingReport {
 pub(in crate::render) struct LateCounts(HashMap<RetainedViewEntity, FrameCounts>);
 
 impl LateCounts {
-    /// Takes the counters of an earlier frame with these views.
-    pub fn take(&mut self, counts: FrameCounts, views: &[FrameView]) {
+    /// Takes the counters of an earlier frame with these views. `pauses` learns from them.
+    pub fn take(&mut self, counts: FrameCounts, views: &[FrameView], pauses: &mut OcclusionPauses) {
         let view = counts.rows.first().and_then(|row| view_at(views, row.view));
         if let Some(view) = view {
+            pauses.learn(view, &counts);
             self.0.insert(view.key, counts);
         }
     }

@@ -19,6 +19,7 @@ use crate::{
         expanded::ExpandedUniforms,
         materials::MaterialAliases,
         meshlets::GpuMeshlets,
+        occlusion::OcclusionPauses,
         set_draws::SetDraws,
     },
 };
@@ -70,7 +71,11 @@ pub(in crate::render) fn finish_culling(
     inbox: Res<ReportInbox>,
     mut expanded: ResMut<ExpandedUniforms>,
     aliases: Res<MaterialAliases>,
-    (mut slots, mut batch_sets): (ResMut<DrawSlots>, ResMut<BatchSets>),
+    (mut slots, mut batch_sets, mut pauses): (
+        ResMut<DrawSlots>,
+        ResMut<BatchSets>,
+        ResMut<OcclusionPauses>,
+    ),
     (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
     clock: Res<CpuClock>,
     mut told_overflow: Local<u64>,
@@ -102,9 +107,10 @@ pub(in crate::render) fn finish_culling(
             log_overflow(&counts);
         }
         if let Some(scene) = draws.history.scene(counts.frame) {
-            late.take(counts, &scene.views);
+            late.take(counts, &scene.views, &mut pauses);
         }
     }
+    pauses.end_frame(&draws.views);
     if draws.occlusion.is_empty() {
         late.clear();
     }

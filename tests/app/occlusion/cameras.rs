@@ -27,7 +27,10 @@ fn hidden(stage: &mut Stage) -> Option<u64> {
     camera_report(stage).1.map(|lists| lists.hidden)
 }
 
-const HIDES: InstanceOcclusion = InstanceOcclusion { near_pixels: 1e9 };
+const HIDES: InstanceOcclusion = InstanceOcclusion {
+    near_pixels: 1e9,
+    may_pause: false,
+};
 
 /// Gives the camera the component, and takes it away. Beside it, the depth prepass may stay.
 fn check<C: Component + Default>(stage: &mut Stage, camera: Entity, name: &str, stays: bool) {

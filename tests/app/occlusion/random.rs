@@ -414,7 +414,10 @@ impl Scene {
             if camera.contains::<InstanceOcclusion>() {
                 camera.remove::<InstanceOcclusion>();
             } else {
-                camera.insert(InstanceOcclusion { near_pixels });
+                camera.insert(InstanceOcclusion {
+                    near_pixels,
+                    ..default()
+                });
             }
         }
     }

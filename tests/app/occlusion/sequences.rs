@@ -469,7 +469,10 @@ fn occlusion_may_be_switched_at_any_time() {
             match frame % 4 {
                 _ if !hides => &mut camera,
                 1 => camera.remove::<InstanceOcclusion>(),
-                _ => camera.insert(InstanceOcclusion { near_pixels: 30.0 }),
+                _ => camera.insert(InstanceOcclusion {
+                    near_pixels: 30.0,
+                    ..default()
+                }),
             };
         },
         ..default()

@@ -26,7 +26,10 @@ fn lights_of(stage: &mut Stage) -> Vec<Entity> {
 pub fn equip_lights(stage: &mut Stage) {
     for light in lights_of(stage) {
         let mut light = stage.entity(light);
-        light.insert(InstanceOcclusion { near_pixels: 1e9 });
+        light.insert(InstanceOcclusion {
+            near_pixels: 1e9,
+            ..default()
+        });
     }
 }
 
@@ -204,7 +207,10 @@ fn several_cameras_and_lights_draw_the_same_picture() {
                 _ => Visibility::Inherited,
             };
             if hides && frame == 3 {
-                let own = InstanceOcclusion { near_pixels: 1e9 };
+                let own = InstanceOcclusion {
+                    near_pixels: 1e9,
+                    ..default()
+                };
                 stage.entity(actors.camera).insert(own);
             }
         },

@@ -40,10 +40,19 @@ impl Pipelined {
         let mut hiding = stage.entity(camera);
         match combination.pass {
             Pass::DepthPrepass => {
-                hiding.insert((OcclusionCulling, InstanceOcclusion { near_pixels: 1e9 }));
+                hiding.insert((
+                    OcclusionCulling,
+                    InstanceOcclusion {
+                        near_pixels: 1e9,
+                        ..default()
+                    },
+                ));
             }
             Pass::Forward | Pass::Mask => {
-                hiding.insert(InstanceOcclusion { near_pixels: 1e9 });
+                hiding.insert(InstanceOcclusion {
+                    near_pixels: 1e9,
+                    ..default()
+                });
             }
             _ => {}
         }

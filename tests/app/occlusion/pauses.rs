@@ -1,0 +1,88 @@
+//! A view that hides by itself, only while that pays.
+
+use super::camera_report;
+use crate::scene::{How, Stage, assert_same_picture};
+use bevy::prelude::*;
+use bevy_gpu_culling::prelude::*;
+
+/// Sixty-four balls of 5,120 triangles behind a wall, and three on the other side of the camera.
+fn stage() -> (Stage, Entity) {
+    let mut stage = Stage::new(How::Set(None));
+    let camera = stage.camera(
+        Transform::default().looking_to(Vec3::NEG_Z, Vec3::Y),
+        InstanceOcclusion::auto(),
+    );
+    stage.spawn((
+        DirectionalLight::default(),
+        Transform::default().looking_to(Vec3::new(0.3, -1.0, 0.4), Vec3::Y),
+    ));
+    let ball = stage.mesh(Sphere::new(0.4).mesh().ico(4).unwrap());
+    let wall = stage.mesh(Cuboid::new(30.0, 30.0, 1.0));
+    let gray = stage.standard(StandardMaterial::from(Color::WHITE));
+    stage.spawn((
+        Mesh3d(wall),
+        gray.clone(),
+        Transform::from_xyz(0.0, 0.0, -6.0),
+    ));
+    let behind = (0..64).map(|k| Vec3::new((k % 8) as f32 - 3.5, (k / 8) as f32 - 3.5, -12.0));
+    let before = (0..3).map(|k| Vec3::new(k as f32 - 1.0, 0.0, 6.0));
+    let places = behind.chain(before).map(Transform::from_translation);
+    let set = InstanceSet::from_transforms(places).unwrap();
+    stage.spawn_set(&set, (ball, gray), Transform::default());
+    stage.settle();
+    (stage, camera)
+}
+
+fn turn(stage: &mut Stage, camera: Entity, to: Vec3) {
+    let pose = Transform::default().looking_to(to, Vec3::Y);
+    stage.entity(camera).insert(pose);
+}
+
+/// Number of frames until the camera hides, or does not.
+fn frames_until(stage: &mut Stage, hides: bool, patience: u32) -> u32 {
+    for frame in 0..patience {
+        stage.update(1);
+        stage.wait_for_gpu();
+        if camera_report(stage).1.is_some() == hides {
+            return frame;
+        }
+    }
+    panic!("hides: {}, after {patience} frames", !hides);
+}
+
+#[test]
+fn a_camera_hides_only_while_it_pays() {
+    let (mut stage, camera) = stage();
+    for _ in 0..60 {
+        stage.update(1);
+        stage.wait_for_gpu();
+    }
+    let (visible, lists) = camera_report(&mut stage);
+    assert_eq!((visible, lists.map(|lists| lists.hidden)), (0, Some(64)));
+    // Six counters say that nothing is hidden. One of four frames is counted.
+    turn(&mut stage, camera, Vec3::Z);
+    let frames = frames_until(&mut stage, false, 60);
+    assert!(frames >= 6, "{frames}");
+    let paused = stage.picture();
+    stage.entity(camera).remove::<InstanceOcclusion>();
+    assert_same_picture("occlusion_pauses", &paused, &stage.picture());
+    stage.entity(camera).insert(InstanceOcclusion::auto());
+    turn(&mut stage, camera, Vec3::NEG_Z);
+    // The first pause takes 60 frames.
+    let frames = frames_until(&mut stage, true, 80);
+    assert!(frames > 20, "{frames}");
+    // It goes on as long as it pays.
+    for _ in 0..60 {
+        stage.update(1);
+        stage.wait_for_gpu();
+        assert!(camera_report(&mut stage).1.is_some());
+    }
+    // A camera that is told to hide does not pause.
+    stage.entity(camera).insert(InstanceOcclusion::default());
+    turn(&mut stage, camera, Vec3::Z);
+    for _ in 0..60 {
+        stage.update(1);
+        stage.wait_for_gpu();
+        assert!(camera_report(&mut stage).1.is_some());
+    }
+}
