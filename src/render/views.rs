@@ -139,9 +139,8 @@ impl Views<'_, '_> {
     pub fn collect(&self) -> Vec<SetView<'_>> {
         let eyes = self.camera_eyes();
         let cameras = self.drawing_cameras();
-        let mut views: Vec<_> = cameras
-            .map(|camera| self.of_camera(camera, &eyes))
-            .collect();
+        let cameras = cameras.map(|camera| self.of_camera(camera, &eyes));
+        let mut views: Vec<_> = cameras.collect();
         let shadows = self.drawn_shadows();
         views.extend(shadows.filter_map(|map| self.of_shadow(map, &eyes)));
         views.sort_by_key(|view| view_order(&view.view.key));
@@ -158,10 +157,9 @@ impl Views<'_, '_> {
                 seen.with_near_of(&clip)
             }
         };
-        let detail = self.detail().with(data.detail);
         let fades = match data.frozen {
             Some(_) => ViewFades::Nothing,
-            None if detail.fades => ViewFades::All,
+            None if self.detail().with(data.detail).fades => ViewFades::All,
             None => ViewFades::Ranges,
         };
         let rule = LodRule {
