@@ -222,7 +222,7 @@ fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
         if has(Thing::Occlusion) && stage.how != How::Entities {
             let hides = InstanceOcclusion {
                 near_pixels: 60.0,
-                ..default()
+                may_pause: turn % 2 == 1,
             };
             stage.entity(*camera).insert(hides);
         }
