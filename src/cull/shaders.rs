@@ -39,6 +39,10 @@ pub const EXPAND_COUNTS: &str = composed_text!("EXPAND_COUNTS");
 /// What an expansion does with an item: nothing.
 pub(crate) const EXPAND_BODY: &str = composed_text!("EXPAND_BODY");
 
+/// Shapes and constants of the scatter.
+#[cfg(feature = "testing")]
+pub const SCATTER_LAYOUT: &str = composed_text!("SCATTER_LAYOUT");
+
 /// What the WGSL of a pass depends on.
 pub(crate) struct Sources<'a> {
     /// With or without subgroup operations.

@@ -191,6 +191,11 @@ fn each_component_is_saved_and_loaded() {
         MeshletMesh3d(files.load("torus.meshlets")),
         NoInstanceSorting,
         NoOcclusionCulling,
+        Scatter {
+            density_map: Some(files.load("map.png")),
+            scales: 0.5..1.5,
+            ..default()
+        },
         Wind::default(),
         MeshLods3d(files.load("torus.lods")),
         BuildLods(LodSettings::default()),

@@ -19,6 +19,7 @@ use crate::{
         expanded::ExpandedUniforms,
         materials::MaterialAliases,
         meshlets::GpuMeshlets,
+        scatter::ScatterFills,
         set_draws::SetDraws,
     },
 };
@@ -71,6 +72,7 @@ pub(in crate::render) fn finish_culling(
     mut expanded: ResMut<ExpandedUniforms>,
     aliases: Res<MaterialAliases>,
     (mut slots, mut batch_sets): (ResMut<DrawSlots>, ResMut<BatchSets>),
+    mut scatters: ResMut<ScatterFills>,
     (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
     clock: Res<CpuClock>,
     mut told_overflow: Local<u64>,
@@ -139,6 +141,7 @@ pub(in crate::render) fn finish_culling(
         slot_bytes: slots.take_uploaded(),
         writes: work.writes,
         bound_jobs: work.bound_jobs,
+        scatter_tiles: scatters.take_tiles(),
     };
     report.gpu_bytes = culler.gpu_bytes() + batch_sets.gpu_bytes();
     report.passes = passes;

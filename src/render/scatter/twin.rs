@@ -1,0 +1,91 @@
+//! What grows in a tile, on the CPU.
+
+use super::{
+    component::Scatter,
+    layer::layer_of,
+    maps::{ScatterMapError, map_values},
+};
+use crate::{
+    cull::{
+        reference::{ScatterMap, ScatterMaps, scatter},
+        scatter::scatter_turns,
+    },
+    instance::InstanceTransform,
+};
+use bevy::prelude::*;
+
+impl Scatter {
+    /// What grows in a tile, as the GPU places it: for collisions, sounds, or a server without a
+    /// GPU. In the entity's space, in the order of the set's instances.
+    ///
+    /// Tile (x, z) reaches from `(x, z)` times [`Self::tile_size`] to `(x + 1, z + 1)` times that.
+    /// Positions and scales are the same to the last bit, and so is which candidates grow.
+    /// Rotations are the same, too, except that those that lean with the slope
+    /// ([`align`](Self::align)) may differ by what [`PackedQuat`](crate::instance::PackedQuat)
+    /// rounds, because devices round sums and roots differently.
+    ///
+    /// It reads the whole maps at each call. They need data on the CPU.
+    ///
+    /// # Errors
+    /// [`ScatterMapError`] if a field is not valid, or a map cannot be read.
+    pub fn plants(
+        &self,
+        tile: IVec2,
+        images: &Assets<Image>,
+    ) -> Result<Vec<InstanceTransform>, ScatterMapError> {
+        self.plants_in([tile], images)
+    }
+
+    /// Same as [`Self::plants`], for many tiles: it reads the maps once.
+    ///
+    /// # Errors
+    /// Same as [`Self::plants`].
+    pub fn plants_in(
+        &self,
+        tiles: impl IntoIterator<Item = IVec2>,
+        images: &Assets<Image>,
+    ) -> Result<Vec<InstanceTransform>, ScatterMapError> {
+        if let Some(problem) = self.problem() {
+            return Err(ScatterMapError::Field {
+                field: problem.field,
+                value: problem.value,
+                wanted: problem.wanted,
+            });
+        }
+        let [density, height, exclusion] = self.maps();
+        let read = |(map, handle): (&'static str, Option<&Handle<Image>>)| {
+            let Some(handle) = handle else {
+                return Ok(None);
+            };
+            let image = images.get(handle);
+            let image = image.ok_or(ScatterMapError::NotLoaded { map })?;
+            Ok(Some((image.size(), map_values(map, image)?)))
+        };
+        let (density, height, exclusion) = (read(density)?, read(height)?, read(exclusion)?);
+        let height_size = height.as_ref().map_or(UVec2::ONE, |(size, _)| *size);
+        let layer = layer_of(self, height_size);
+        let turns = scatter_turns(self.turn);
+        let maps = ScatterMaps {
+            density: density.as_ref().map(map_of),
+            height: height.as_ref().map(map_of),
+            exclusion: exclusion.as_ref().map(map_of),
+        };
+        let mut plants = Vec::new();
+        for tile in tiles {
+            let found = scatter(&layer, &turns, &maps, tile);
+            plants.extend(found.iter().map(|plant| InstanceTransform {
+                translation: plant.instance.position.into(),
+                rotation: plant.instance.rotation.decode(),
+                scale: Vec3::splat(plant.scale),
+            }));
+        }
+        Ok(plants)
+    }
+}
+
+fn map_of((size, values): &(UVec2, Vec<u16>)) -> ScatterMap<'_> {
+    ScatterMap {
+        size: *size,
+        values,
+    }
+}
