@@ -48,7 +48,9 @@ fn plant(
     }));
     let path = images.add(map(TextureFormat::R8Unorm, on_path));
     // Thin on hills, with a circle that is mown.
-    let mut meadow = map(TextureFormat::R8Unorm, |place| 1.0 - 0.07 * land_above(place));
+    let mut meadow = map(TextureFormat::R8Unorm, |place| {
+        1.0 - 0.07 * land_above(place)
+    });
     for step in 0..60 {
         let way = Vec2::from_angle(step as f32 * 0.105) * 5.0;
         brush(&mut meadow, Vec2::new(-5.0, 26.0) + way, 1.6, -0.5);
@@ -120,7 +122,9 @@ fn map(format: TextureFormat, value: impl Fn(Vec2) -> f32) -> Image {
     let values = (0..TEXELS * TEXELS).map(|texel| value(center(texel % TEXELS, texel / TEXELS)));
     let data = match format {
         TextureFormat::R32Float => values.flat_map(f32::to_le_bytes).collect(),
-        _ => values.map(|value| (value.clamp(0.0, 1.0) * 255.0) as u8).collect(),
+        _ => values
+            .map(|value| (value.clamp(0.0, 1.0) * 255.0) as u8)
+            .collect(),
     };
     let usage = RenderAssetUsages::default();
     Image::new(size, TextureDimension::D2, data, format, usage)
@@ -182,7 +186,11 @@ fn paint(
         return;
     };
     let up = Quat::from_rotation_x(core::f32::consts::FRAC_PI_2);
-    gizmos.circle(Isometry3d::new(hit + Vec3::Y * 0.3, up), BRUSH, Color::WHITE);
+    gizmos.circle(
+        Isometry3d::new(hit + Vec3::Y * 0.3, up),
+        BRUSH,
+        Color::WHITE,
+    );
     let is_held = |button| (buttons.as_ref()).is_some_and(|buttons| buttons.pressed(button));
     let more = match (is_held(MouseButton::Left), is_held(MouseButton::Right)) {
         (true, false) => 3.0 * time.delta_secs(),

@@ -118,7 +118,7 @@ pub use picking::{
 pub use report::{
     CullingReport, FrameWork, LevelReport, MeshletReport, OcclusionReport, SetReport, ViewReport,
 };
-pub use scatter::{Scatter, ScatterMapError};
+pub use scatter::{Scatter, ScatterError};
 pub use scene::{InstanceScene, InstanceSceneReady};
 pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};

@@ -12,7 +12,7 @@ use crate::cull::{
         program::Program,
     },
     layout::{BLOCK, SCATTER_TURNS, ScatterLayer, ScatterTile, ScatterTurn},
-    shaders::kernels,
+    shaders::{SCATTER_RULE, kernels},
     store::WrittenRegion,
 };
 use crate::instance::PackedQuat;
@@ -124,17 +124,22 @@ pub fn scatter_turns(angle: f32) -> Vec<ScatterTurn> {
 }
 
 impl ScatterKernel {
-    /// Compiles the kernel, with bounds checks if `checks`.
+    /// Compiles the kernel, with bounds checks if `checks`. A `rule` is WGSL with the function of
+    /// [`SCATTER_RULE`]; with one, the kernel always has bounds checks.
     ///
     /// # Errors
-    /// [`CullError::Pipeline`], [`CullError::Gpu`].
-    pub fn new(device: &Device, checks: bool) -> Result<Self, CullError> {
+    /// [`CullError::Pipeline`], also if the rule is not valid; [`CullError::Gpu`].
+    pub fn new(device: &Device, rule: Option<&str>, checks: bool) -> Result<Self, CullError> {
+        let source = kernels::SCATTER.on(CullingTier::Workgroup);
         let job = KernelJob {
             tier: CullingTier::Workgroup,
             label: "scatter",
-            source: kernels::SCATTER.on(CullingTier::Workgroup).to_owned(),
+            source: match rule {
+                Some(rule) => source.replace(SCATTER_RULE, rule),
+                None => source.to_owned(),
+            },
             entry: "scatter",
-            checks,
+            checks: checks || rule.is_some(),
         };
         let binds = BINDS.into_iter().map(|(slot, access)| Bind {
             number: slot as u32,
@@ -249,7 +254,9 @@ mod tests {
         assert_eq!(turns.len(), SCATTER_TURNS as usize);
         assert_eq!(turns[0].rotation, PackedQuat::IDENTITY.to_bits());
         let quarter = PackedQuat::from_bits(turns[64].rotation).decode();
-        assert!(quarter.angle_between(Quat::from_rotation_y(TAU / 4.0)) < 1e-5);
+        assert!(
+            quarter.angle_between(Quat::from_rotation_y(TAU / 4.0)) < PackedQuat::MAX_ERROR_RADIANS
+        );
         // Without a turn, all face the same way.
         let still = scatter_turns(0.0);
         assert!(still.iter().all(|turn| *turn == still[0]));

@@ -16,5 +16,5 @@ mod window;
 
 pub use component::Scatter;
 pub(super) use fill::{ScatterFills, build_render};
-pub use maps::ScatterMapError;
+pub use maps::ScatterError;
 pub(super) use plan::build;

@@ -193,6 +193,7 @@ fn each_component_is_saved_and_loaded() {
         NoOcclusionCulling,
         Scatter {
             density_map: Some(files.load("map.png")),
+            rule: Some(files.load("rule.wgsl")),
             scales: 0.5..1.5,
             ..default()
         },

@@ -291,13 +291,11 @@ fn each_camera_has_its_window_and_no_tile_is_there_twice() {
                     .collect::<Vec<_>>(),
             );
         }
-        let elsewhere = (
-            RenderLayers::layer(3),
-            Camera {
-                order: 2,
-                ..default()
-            },
-        );
+        let elsewhere = Camera {
+            order: -1,
+            ..default()
+        };
+        let elsewhere = (RenderLayers::layer(3), elsewhere);
         stage.camera(Transform::from_xyz(9.0, 3.0, 0.0), elsewhere);
         spawn(&mut stage, &scatter, Transform::IDENTITY, tiles);
         let picture = stage.picture();
@@ -331,6 +329,8 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
     image.data = Some([255; 4].repeat((TEXELS * TEXELS) as usize));
     image.texture_descriptor.format = TextureFormat::Rgba8UnormSrgb;
     drop(image);
+    let images = stage.app.world().resource::<Assets<Image>>();
+    let gone = images.reserve_handle();
     let bad = [
         (
             Scatter {
@@ -344,7 +344,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
                 radius: 1e7,
                 ..good.clone()
             },
-            "radius is 10000000, which at a spacing of 0.7 has 439804651110400 candidates",
+            "radius is 10000000, with a spacing of 0.7, which must be small enough for 4294966272",
         ),
         (
             Scatter {
@@ -355,7 +355,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
         ),
         (
             Scatter {
-                height_map: Some(Handle::default()),
+                height_map: Some(gone),
                 ..good.clone()
             },
             "the height_map is not loaded",
@@ -373,8 +373,46 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
         stage.entity(entity).insert(good.clone());
         assert_same_picture("scatter-good-again", &stage.picture(), &planted);
     }
+    // A rule that is no WGSL, and one that is not valid.
+    let rules = [
+        (
+            Shader::from_wesl("", "a.wesl"),
+            "plants nothing: the rule is no WGSL",
+        ),
+        (
+            Shader::from_wgsl("fn scatter_share() {}", "b.wgsl"),
+            "is not filled",
+        ),
+    ];
+    for (count, (shader, said)) in (5..).zip(rules) {
+        let rule = Some(stage.add(shader));
+        stage.entity(entity).insert(Scatter {
+            rule,
+            ..good.clone()
+        });
+        assert_eq!(stage.picture() == empty, count == 5, "{said}");
+        let lines = log.lines();
+        assert_eq!(lines.len(), count, "{lines:?}");
+        assert!(lines[count - 1].contains(said), "{lines:?}");
+    }
+    // With a rule by which nothing grows, nothing is left.
+    let bare =
+        "fn scatter_share(p: vec3<f32>, slope: vec2<f32>, share: f32) -> f32 { return 0.0; }";
+    let rule = stage.add(Shader::from_wgsl(bare, "c.wgsl"));
+    let with_rule = Scatter {
+        rule: Some(rule.clone()),
+        ..good.clone()
+    };
+    stage.entity(entity).insert(with_rule);
+    assert_eq!(stage.picture(), empty);
+    // It is edited: all grow that grew.
+    let all = Shader::from_wgsl(bare.replace("0.0", "share"), "c.wgsl");
+    let mut shaders = stage.app.world_mut().resource_mut::<Assets<Shader>>();
+    shaders.insert(&rule, all).unwrap();
+    assert_same_picture("scatter-ruled", &stage.picture(), &planted);
+    assert_eq!(log.lines().len(), 6);
     // Without the component, nothing is left.
     stage.entity(entity).remove::<Scatter>();
     assert_eq!(stage.picture(), empty);
-    assert_eq!(log.lines().len(), 4);
+    assert_eq!(log.lines().len(), 6);
 }

@@ -82,7 +82,7 @@ fn mixed(value: u32) -> u32 {
 }
 
 fn hash_of(seed: u32, cell: IVec2) -> u32 {
-    mixed(cell.x as u32 ^ mixed(cell.y as u32 ^ mixed(seed)))
+    mixed(cell.x as u32 ^ mixed(cell.y as u32 ^ mixed(seed.wrapping_add(1))))
 }
 
 fn place_in_cell(jitter: u32, hash: u32) -> IVec2 {

@@ -62,7 +62,9 @@ impl InstanceStore {
             && (written.capacity, written.classify) == (capacity, classify)
             && written.noted.is_some() == noted
         {
-            if let Some(noted) = &mut written.noted {
+            if let Some(noted) = &mut written.noted
+                && set.len != active
+            {
                 // The last block has more or fewer instances than before.
                 noted.add(set.len.min(active).saturating_sub(1)..set.len.max(active));
             }

@@ -5,7 +5,7 @@ use crate::{
     instance::InstanceSet,
     render::{components::GpuInstances, scatter::window::side_of},
 };
-use bevy::prelude::*;
+use bevy::{asset::UntypedAssetId, prelude::*};
 use core::{
     f32::consts::{FRAC_PI_2, TAU},
     ops::Range,
@@ -95,6 +95,18 @@ pub struct Scatter {
     /// Slopes on which instances grow, if there is a height map, in radians: 0 is level, π/2
     /// upright. The default is all.
     pub slopes: Range<f32>,
+    /// A file of WGSL (`.wgsl`) with the function `scatter_share`, which says what share of the
+    /// candidates grows at a place, after density and maps:
+    ///
+    /// ```wgsl
+    /// fn scatter_share(place: vec3<f32>, slope: vec2<f32>, share: f32) -> f32 {
+    ///     return select(0.0, share, place.y > 0.5 * sin(place.x));
+    /// }
+    /// ```
+    ///
+    /// `place` is in the entity's space, `slope` how much the land rises along x and z per unit.
+    /// The file imports nothing. The CPU cannot follow it.
+    pub rule: Option<Handle<Shader>>,
     /// How far instances lean with the slope: 0 stands upright, 1 at a right angle to the land. The
     /// default is 0.
     pub align: f32,
@@ -121,6 +133,7 @@ impl Default for Scatter {
             map_heights: 0.0..1.0,
             heights: f32::NEG_INFINITY..f32::INFINITY,
             slopes: 0.0..FRAC_PI_2,
+            rule: None,
             align: 0.0,
             turn: TAU,
             scales: 1.0..1.0,
@@ -154,6 +167,14 @@ impl Scatter {
             ("height_map", self.height_map.as_ref()),
             ("exclusion_map", self.exclusion_map.as_ref()),
         ]
+    }
+
+    /// The images and the shader that it has.
+    pub(super) fn assets(&self) -> impl Iterator<Item = UntypedAssetId> {
+        let maps = self.maps().into_iter();
+        let maps = maps.filter_map(|(_, map)| map.map(|map| map.id().untyped()));
+        let rule = self.rule.as_ref().map(|rule| rule.id().untyped());
+        maps.chain(rule)
     }
 
     /// What is wrong with a field.
@@ -259,10 +280,7 @@ impl Scatter {
         let limit = InstanceSet::MAX_LEN as u64;
         (candidates > limit).then(|| Problem {
             field: "radius",
-            value: format!(
-                "{}, which at a spacing of {} has {candidates} candidates",
-                self.radius, self.spacing
-            ),
+            value: format!("{}, with a spacing of {}", self.radius, self.spacing),
             wanted: format!("small enough for {limit} candidates"),
         })
     }

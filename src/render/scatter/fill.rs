@@ -18,6 +18,7 @@ use crate::{
         gpu::RenderGpu,
         gpu_written::{InstanceBuffer, InstanceBuffers},
         settings::{GpuCullingSettings, GpuCullingSystems},
+        told::Told,
     },
 };
 use bevy::{
@@ -39,19 +40,22 @@ use wgpu::{Buffer, ComputePassDescriptor};
 /// The span of the passes in the diagnostics.
 const SPAN: &str = "gpu_culling scatter";
 
+/// From this many kernels on, those whose rules are not used any more are dropped.
+const MAX_KERNELS: usize = 8;
+
 /// What the render world has filled. It belongs to a device.
 #[derive(Resource, Default)]
 pub(in crate::render) struct ScatterFills {
-    /// `None` until something is to be filled; an error if the device refused the kernel.
-    kernel: Option<Result<ScatterKernel, CullError>>,
+    /// A kernel per rule, or why the device refused it.
+    kernels: Vec<(Option<Arc<str>>, Result<ScatterKernel, CullError>)>,
     filled: HashMap<AssetId<InstanceSet>, Filled>,
-    /// What is recorded in the frame.
-    passes: Vec<ScatterPass>,
+    /// What is recorded in the frame, and by which kernel.
+    passes: Vec<(usize, ScatterPass)>,
     noted: Vec<(AssetId<InstanceSet>, Range<u32>)>,
     /// Number of tiles that were filled since the last report.
     tiles: u64,
-    /// The set whose error was logged last.
-    told: Option<AssetId<InstanceSet>>,
+    /// Errors that were logged.
+    told: Told<(Entity, String)>,
 }
 
 impl ScatterFills {
@@ -66,6 +70,7 @@ struct Filled {
     /// The version of its buffers.
     version: u64,
     scatter: Arc<Scatter>,
+    rule: Option<Arc<str>>,
     layer: ScatterLayer,
     turns: Vec<ScatterTurn>,
     maps_revision: u32,
@@ -115,6 +120,11 @@ fn prepare_scatters(
     }
     let is_planned = |set: &AssetId<InstanceSet>| plans.0.iter().any(|plan| plan.set == *set);
     fills.filled.retain(|set, _| is_planned(set));
+    if fills.passes.is_empty() && fills.kernels.len() > MAX_KERNELS {
+        // Rules that were edited, most of them.
+        let is_used = |rule| plans.0.iter().any(|plan| plan.rule == *rule);
+        fills.kernels.retain(|(rule, _)| is_used(rule));
+    }
     let is_late = limiter.is_some_and(|limiter| {
         let written = limiter.bytes_written.load(Ordering::Relaxed);
         limiter.max_bytes.is_some_and(|max| written >= max)
@@ -129,10 +139,17 @@ fn prepare_scatters(
             continue;
         };
         let device = gpu.wgpu().device;
-        let kernel = fills
-            .kernel
-            .get_or_insert_with(|| ScatterKernel::new(device, settings.shader_checks));
-        let done = match kernel {
+        let known = fills
+            .kernels
+            .iter()
+            .position(|(rule, _)| *rule == plan.rule);
+        let index = known.unwrap_or_else(|| {
+            let rule = plan.rule.as_deref();
+            let made = ScatterKernel::new(device, rule, settings.shader_checks);
+            fills.kernels.push((plan.rule.clone(), made));
+            fills.kernels.len() - 1
+        });
+        let done = match &fills.kernels[index].1 {
             Ok(kernel) => {
                 let fill = Fill {
                     plan,
@@ -147,15 +164,17 @@ fn prepare_scatters(
         match done {
             Ok(Some(work)) => {
                 fills.tiles += work.tiles;
-                fills.passes.extend(work.passes);
+                let passes = work.passes.into_iter().map(|pass| (index, pass));
+                fills.passes.extend(passes);
                 let noted = work.noted.into_iter().map(|range| (plan.set, range));
                 fills.noted.extend(noted);
             }
             Ok(None) => {}
             Err(error) => {
                 // It is tried again in the next frame, and told once.
-                if fills.told.replace(plan.set) != Some(plan.set) {
-                    error!("Scatter on {} is not filled: {error}", plan.entity);
+                let text = error.to_string();
+                if fills.told.is_new((plan.entity, text.clone())) {
+                    error!("Scatter on {} is not filled: {text}", plan.entity);
                 }
             }
         }
@@ -232,6 +251,7 @@ impl Fill<'_> {
             let filled = Filled {
                 version: self.buffer.version(),
                 scatter: plan.scatter.clone(),
+                rule: plan.rule.clone(),
                 layer,
                 turns: Vec::new(),
                 maps_revision: plan.maps_revision,
@@ -273,6 +293,7 @@ impl Fill<'_> {
             passes.extend(kernel.prepare(gpu, fill)?);
         }
         known.scatter = plan.scatter.clone();
+        known.rule = plan.rule.clone();
         known.layer = layer;
         known.maps_revision = plan.maps_revision;
         known.slots.copy_from_slice(&plan.slots);
@@ -285,7 +306,9 @@ impl Fill<'_> {
     }
 
     fn maps_changed(&self, known: &Filled) -> bool {
-        known.maps_revision != self.plan.maps_revision || known.is_unsure
+        known.maps_revision != self.plan.maps_revision
+            || known.rule != self.plan.rule
+            || known.is_unsure
     }
 
     fn layer(&self) -> ScatterLayer {
@@ -342,9 +365,6 @@ fn record_scatters(
     for (set, range) in fills.noted.drain(..) {
         buffers.note_written(set, range);
     }
-    let Some(Ok(kernel)) = &fills.kernel else {
-        return;
-    };
     let recorder = context.diagnostic_recorder();
     let recorder = recorder.as_deref();
     let encoder = context.command_encoder();
@@ -353,8 +373,10 @@ fn record_scatters(
         timestamp_writes: None,
     });
     let span = recorder.time_span(&mut pass, SPAN);
-    for fill in fills.passes.drain(..) {
-        kernel.record(&mut pass, &fill);
+    for (kernel, fill) in fills.passes.drain(..) {
+        if let Ok(kernel) = &fills.kernels[kernel].1 {
+            kernel.record(&mut pass, &fill);
+        }
     }
     span.end(&mut pass);
 }

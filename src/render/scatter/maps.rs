@@ -7,11 +7,11 @@ use bevy::{
     render::render_resource::{TextureDimension, TextureFormat, TextureUsages},
 };
 
-/// Why an image cannot be a map of a [`Scatter`](crate::render::Scatter).
+/// Why nothing grows with a [`Scatter`](crate::render::Scatter).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ScatterMapError {
-    /// It is not loaded.
+pub enum ScatterError {
+    /// A map, or the rule, is not loaded.
     #[error("the {map} is not loaded")]
     NotLoaded {
         /// The field of the component.
@@ -53,6 +53,12 @@ pub enum ScatterMapError {
         /// The field of the component.
         map: &'static str,
     },
+    /// Its rule is not WGSL.
+    #[error("the rule is no WGSL: load a file that ends in .wgsl, or use Shader::from_wgsl")]
+    Rule,
+    /// It has a rule, which only the GPU can follow.
+    #[error("it has a rule, which the CPU cannot follow")]
+    RuleOnCpu,
     /// A field of the component is not valid.
     #[error("{field} is {value}, which must be {wanted}")]
     Field {
@@ -96,31 +102,31 @@ fn first_channel(format: TextureFormat) -> Option<(Channel, usize, usize)> {
 }
 
 /// Whether an image can be a map.
-pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterMapError> {
+pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterError> {
     let texture = &image.texture_descriptor;
     let format = texture.format;
     if format.is_srgb() {
         let plain = format.remove_srgb_suffix();
-        return Err(ScatterMapError::Srgb { map, format, plain });
+        return Err(ScatterError::Srgb { map, format, plain });
     }
     if first_channel(format).is_none() {
-        return Err(ScatterMapError::Format { map, format });
+        return Err(ScatterError::Format { map, format });
     }
     let is_flat = texture.dimension == TextureDimension::D2
         && texture.size.depth_or_array_layers == 1
         && texture.sample_count == 1
         && image.texture_view_descriptor.is_none()
         && texture.usage.contains(TextureUsages::TEXTURE_BINDING);
-    is_flat.then_some(()).ok_or(ScatterMapError::Shape { map })
+    is_flat.then_some(()).ok_or(ScatterError::Shape { map })
 }
 
 /// The values of a map as the kernel reads them, row after row.
-pub(super) fn map_values(map: &'static str, image: &Image) -> Result<Vec<u16>, ScatterMapError> {
+pub(super) fn map_values(map: &'static str, image: &Image) -> Result<Vec<u16>, ScatterError> {
     check_map(map, image)?;
-    let data = image.data.as_ref().ok_or(ScatterMapError::NoData { map })?;
+    let data = image.data.as_ref().ok_or(ScatterError::NoData { map })?;
     let format = image.texture_descriptor.format;
     let (channel, at, stride) =
-        first_channel(format).ok_or(ScatterMapError::Format { map, format })?;
+        first_channel(format).ok_or(ScatterError::Format { map, format })?;
     let texels = image.width() as usize * image.height() as usize;
     let value = |texel: &[u8]| {
         let bytes = &texel[at..];
@@ -138,7 +144,7 @@ pub(super) fn map_values(map: &'static str, image: &Image) -> Result<Vec<u16>, S
     let values: Vec<_> = values.collect();
     match values.len() == texels {
         true => Ok(values),
-        false => Err(ScatterMapError::NoData { map }),
+        false => Err(ScatterError::NoData { map }),
     }
 }
 
@@ -216,10 +222,10 @@ mod tests {
         encoded.texture_descriptor.format = TextureFormat::Rgba8Unorm;
         assert_eq!(check_map("map", &encoded), Ok(()));
         encoded.data = None;
-        let none = ScatterMapError::NoData { map: "map" };
+        let none = ScatterError::NoData { map: "map" };
         assert_eq!(map_values("map", &encoded), Err(none));
         encoded.texture_descriptor.sample_count = 4;
-        let shape = ScatterMapError::Shape { map: "map" };
+        let shape = ScatterError::Shape { map: "map" };
         assert_eq!(check_map("map", &encoded), Err(shape));
     }
 }

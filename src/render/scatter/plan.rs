@@ -2,7 +2,7 @@
 
 use super::{
     component::Scatter,
-    maps::{ScatterMapError, check_map},
+    maps::{ScatterError, check_map},
     window::{side_of, slots, tile_of, window_around},
 };
 use crate::{
@@ -15,11 +15,12 @@ use crate::{
     },
 };
 use bevy::{
-    asset::AssetEventSystems,
+    asset::{AssetEventSystems, UntypedAssetId},
     camera::visibility::RenderLayers,
     ecs::{query::QueryData, system::SystemParam},
     platform::collections::HashMap,
     prelude::*,
+    shader::Source,
 };
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub(super) struct ScatterPlan {
     pub slots: Arc<[Option<IVec2>]>,
     /// Grows when a map changes.
     pub maps_revision: u32,
+    /// The text of the rule.
+    pub rule: Option<Arc<str>>,
 }
 
 /// What the render world fills. The list is another one if something changed.
@@ -94,29 +97,66 @@ type Cameras<'w, 's> = Query<
     With<Camera3d>,
 >;
 
-/// The images that maps are.
+/// The images that maps are, and the shaders that rules are.
 #[derive(SystemParam)]
 pub(super) struct Maps<'w, 's> {
     images: Option<Res<'w, Assets<Image>>>,
     events: Option<MessageReader<'w, 's, AssetEvent<Image>>>,
+    shaders: Option<Res<'w, Assets<Shader>>>,
+    shader_events: Option<MessageReader<'w, 's, AssetEvent<Shader>>>,
     server: Option<Res<'w, AssetServer>>,
 }
 
+/// The asset that was added or changed.
+fn changed_asset<A: Asset>(event: &AssetEvent<A>) -> Option<UntypedAssetId> {
+    match event {
+        AssetEvent::Added { id } | AssetEvent::Modified { id } => Some(id.untyped()),
+        _ => None,
+    }
+}
+
 impl Maps<'_, '_> {
+    /// Images and shaders that were added or changed since the last call.
+    fn read_changed(&mut self, changed: &mut Vec<UntypedAssetId>) {
+        changed.clear();
+        if let Some(events) = &mut self.events {
+            changed.extend(events.read().filter_map(changed_asset));
+        }
+        if let Some(events) = &mut self.shader_events {
+            changed.extend(events.read().filter_map(changed_asset));
+        }
+    }
+
+    /// An asset that is not there, and whether it is still loading.
+    fn missing(&self, map: &'static str, id: UntypedAssetId) -> (ScatterError, bool) {
+        let server = self.server.as_ref();
+        let state = server.and_then(|server| server.get_load_state(id));
+        let is_loading = state.is_some_and(|state| !state.is_failed());
+        (ScatterError::NotLoaded { map }, is_loading)
+    }
+
+    /// The text of the rule, or what is wrong with it, and whether it is still loading.
+    fn rule(&self, scatter: &Scatter) -> Result<Option<Arc<str>>, (ScatterError, bool)> {
+        let Some(handle) = &scatter.rule else {
+            return Ok(None);
+        };
+        let shader = self.shaders.as_ref().and_then(|all| all.get(handle));
+        match shader.map(|shader| &shader.source) {
+            Some(Source::Wgsl(text)) => Ok(Some(Arc::from(&**text))),
+            Some(_) => Err((ScatterError::Rule, false)),
+            None => Err(self.missing("rule", handle.id().untyped())),
+        }
+    }
+
     /// The first map that is not there, or that cannot be read. Whether it is still loading.
-    fn problem(&self, scatter: &Scatter) -> Option<(ScatterMapError, bool)> {
-        let mut first = None;
+    fn problem(&self, scatter: &Scatter) -> Option<(ScatterError, bool)> {
+        let mut first = self.rule(scatter).err();
         for (map, handle) in scatter.maps() {
             let Some(handle) = handle else { continue };
             let image = self.images.as_ref().and_then(|images| images.get(handle));
             let found = match image {
                 Some(image) => check_map(map, image).err().map(|error| (error, false)),
-                None => {
-                    let server = self.server.as_ref();
-                    let state = server.and_then(|server| server.get_load_state(handle));
-                    let is_loading = state.is_some_and(|state| !state.is_failed());
-                    Some((ScatterMapError::NotLoaded { map }, is_loading))
-                }
+                None => Some(self.missing(map, handle.id().untyped())),
             };
             // What never becomes right is told before what is only late.
             if found.is_some() && first.as_ref().is_none_or(|(_, is_loading)| *is_loading) {
@@ -132,8 +172,8 @@ impl Maps<'_, '_> {
 pub(super) struct Memory {
     planned: HashMap<Entity, Planned>,
     told: Told<(Entity, String)>,
-    /// Images that changed.
-    changed: Vec<AssetId<Image>>,
+    /// Images and shaders that changed.
+    changed: Vec<UntypedAssetId>,
 }
 
 /// The components that are gone, and what they leave.
@@ -158,13 +198,7 @@ pub(super) fn plan_scatters(
         told,
         changed,
     } = &mut *memory;
-    changed.clear();
-    if let Some(events) = &mut maps.events {
-        changed.extend(events.read().filter_map(|event| match event {
-            AssetEvent::Added { id } | AssetEvent::Modified { id } => Some(*id),
-            _ => None,
-        }));
-    }
+    maps.read_changed(changed);
     let mut is_new = false;
     for entity in removed.scatters.read() {
         let Some(old) = planned.remove(&entity) else {
@@ -204,6 +238,7 @@ pub(super) fn plan_scatters(
                     scatter: scatter.clone(),
                     slots: Arc::default(),
                     maps_revision: 0,
+                    rule: None,
                 },
                 set: Handle::default(),
                 side: 0,
@@ -225,12 +260,8 @@ pub(super) fn plan_scatters(
         let Some(known) = planned.get_mut(&entity) else {
             continue;
         };
-        let maps_changed = known
-            .plan
-            .scatter
-            .maps()
-            .iter()
-            .any(|(_, map)| map.is_some_and(|map| changed.contains(&map.id())));
+        let has_changed = |id: UntypedAssetId| changed.contains(&id);
+        let maps_changed = known.plan.scatter.assets().any(has_changed);
         if maps_changed {
             known.plan.maps_revision += 1;
             known.waits = true;
@@ -240,6 +271,7 @@ pub(super) fn plan_scatters(
         if known.waits {
             let problem = maps.problem(&known.plan.scatter);
             known.waits = problem.is_some();
+            known.plan.rule = maps.rule(&known.plan.scatter).unwrap_or_default();
             if let Some((problem, false)) = problem {
                 let text = problem.to_string();
                 if told.is_new((entity, text.clone())) {

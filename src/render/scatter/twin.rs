@@ -3,7 +3,7 @@
 use super::{
     component::Scatter,
     layer::layer_of,
-    maps::{ScatterMapError, map_values},
+    maps::{ScatterError, map_values},
 };
 use crate::{
     cull::{
@@ -27,12 +27,13 @@ impl Scatter {
     /// It reads the whole maps at each call. They need data on the CPU.
     ///
     /// # Errors
-    /// [`ScatterMapError`] if a field is not valid, or a map cannot be read.
+    /// [`ScatterError`] if a field is not valid, a map cannot be read, or there is a
+    /// [`rule`](Self::rule).
     pub fn plants(
         &self,
         tile: IVec2,
         images: &Assets<Image>,
-    ) -> Result<Vec<InstanceTransform>, ScatterMapError> {
+    ) -> Result<Vec<InstanceTransform>, ScatterError> {
         self.plants_in([tile], images)
     }
 
@@ -44,13 +45,16 @@ impl Scatter {
         &self,
         tiles: impl IntoIterator<Item = IVec2>,
         images: &Assets<Image>,
-    ) -> Result<Vec<InstanceTransform>, ScatterMapError> {
+    ) -> Result<Vec<InstanceTransform>, ScatterError> {
         if let Some(problem) = self.problem() {
-            return Err(ScatterMapError::Field {
+            return Err(ScatterError::Field {
                 field: problem.field,
                 value: problem.value,
                 wanted: problem.wanted,
             });
+        }
+        if self.rule.is_some() {
+            return Err(ScatterError::RuleOnCpu);
         }
         let [density, height, exclusion] = self.maps();
         let read = |(map, handle): (&'static str, Option<&Handle<Image>>)| {
@@ -58,7 +62,7 @@ impl Scatter {
                 return Ok(None);
             };
             let image = images.get(handle);
-            let image = image.ok_or(ScatterMapError::NotLoaded { map })?;
+            let image = image.ok_or(ScatterError::NotLoaded { map })?;
             Ok(Some((image.size(), map_values(map, image)?)))
         };
         let (density, height, exclusion) = (read(density)?, read(height)?, read(exclusion)?);
