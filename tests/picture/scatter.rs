@@ -321,7 +321,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
     let good = hills(&mut stage);
     let entity = spawn(&mut stage, &good, Transform::IDENTITY, Vec::new());
     let planted = stage.picture();
-    assert_ne!(planted, empty);
+    assert!(planted != empty);
     assert_eq!(log.lines(), Vec::<String>::new());
     let encoded = stage.add(map(TextureFormat::R8Unorm, |_, _| 1.0));
     let mut images = stage.app.world_mut().resource_mut::<Assets<Image>>();
@@ -364,7 +364,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
     for (count, (scatter, said)) in (1..).zip(bad) {
         for _ in 0..2 {
             stage.entity(entity).insert(scatter.clone());
-            assert_eq!(stage.picture(), empty, "{said}");
+            assert!(stage.picture() == empty, "{said}");
         }
         let lines = log.lines();
         assert_eq!(lines.len(), count, "{lines:?}");
@@ -404,7 +404,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
         ..good.clone()
     };
     stage.entity(entity).insert(with_rule);
-    assert_eq!(stage.picture(), empty);
+    assert!(stage.picture() == empty);
     // It is edited: all grow that grew.
     let all = Shader::from_wgsl(bare.replace("0.0", "share"), "c.wgsl");
     let mut shaders = stage.app.world_mut().resource_mut::<Assets<Shader>>();
@@ -413,6 +413,20 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
     assert_eq!(log.lines().len(), 6);
     // Without the component, nothing is left.
     stage.entity(entity).remove::<Scatter>();
-    assert_eq!(stage.picture(), empty);
+    assert!(stage.picture() == empty);
     assert_eq!(log.lines().len(), 6);
+}
+
+#[test]
+fn the_tier_cpu_says_that_it_cannot_draw_it() {
+    let log = Log::start();
+    let mut stage = Stage::new(How::Set(Some(CullingTier::Cpu)));
+    stage.lights(false);
+    camera(&mut stage);
+    let empty = stage.picture();
+    let scatter = hills(&mut stage);
+    let entity = spawn(&mut stage, &scatter, Transform::IDENTITY, Vec::new());
+    assert!(stage.picture() == empty);
+    log.assert_once(&["ERROR", &entity.to_string(), "is not drawn"]);
+    assert_eq!(log.lines().len(), 1);
 }

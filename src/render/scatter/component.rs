@@ -154,6 +154,9 @@ impl Scatter {
     /// The largest number in any field with a size. With it, positions and bounds stay finite.
     pub const MAX: f32 = 1e12;
 
+    /// How far the maps may reach from the origin, over the spacing.
+    const MAX_AREA: f32 = 4e6;
+
     /// Side of a tile, in units of the entity's space.
     #[must_use]
     pub fn tile_size(&self) -> f32 {
@@ -188,9 +191,16 @@ impl Scatter {
         let (share, length) = ("between 0 and 1", "above 1e-12 and at most 1e12");
         let corners = [self.map_area.min, self.map_area.max];
         let area = self.map_area.size();
+        // Places on the maps are counted in steps of 31 bits.
+        let has_map = self.maps().iter().any(|(_, map)| map.is_some());
+        let reach = if has_map {
+            self.spacing * Self::MAX_AREA
+        } else {
+            max
+        };
         let is_area = corners
             .iter()
-            .all(|corner| corner.abs().max_element() <= max)
+            .all(|corner| corner.abs().max_element() <= reach.min(max))
             && is_length(area.x)
             && is_length(area.y);
         let range = |range: &Range<f32>| format!("{}..{}", range.start, range.end);
@@ -229,7 +239,7 @@ impl Scatter {
             (
                 "map_area",
                 format!("{} to {}", corners[0], corners[1]),
-                "within 1e12 of the origin, with sides above 1e-12",
+                "within 4,000,000 times the spacing of the origin, with sides above 1e-12",
                 is_area,
             ),
             (
@@ -275,7 +285,7 @@ impl Scatter {
 
     /// Whether one window has more candidates than a set has instances.
     fn too_many(&self) -> Option<Problem> {
-        let tiles = u64::from(side_of(self)).pow(2);
+        let tiles = u64::from(side_of(self.radius, self.tile_size())).pow(2);
         let candidates = tiles.saturating_mul(u64::from(SCATTER_SIDE).pow(2));
         let limit = InstanceSet::MAX_LEN as u64;
         (candidates > limit).then(|| Problem {
@@ -294,7 +304,7 @@ mod tests {
     fn fields_that_are_not_valid_are_named() {
         assert!(Scatter::default().problem().is_none());
         type Change = fn(&mut Scatter);
-        let changes: [(&str, Change); 19] = [
+        let changes: [(&str, Change); 20] = [
             ("spacing", |bad| bad.spacing = 0.0),
             ("spacing", |bad| bad.spacing = f32::NAN),
             ("spacing", |bad| bad.spacing = f32::INFINITY),
@@ -306,6 +316,10 @@ mod tests {
             ("map_area", |bad| bad.map_area.max.x = f32::INFINITY),
             ("map_area", |bad| {
                 bad.map_area = Rect::new(1.0, 1.0, 1.0, 3.0);
+            }),
+            ("map_area", |bad| {
+                bad.density_map = Some(Handle::default());
+                bad.map_area.max.y = 4.1e6;
             }),
             ("map_heights", |bad| bad.map_heights = 2.0..1.0),
             ("map_heights", |bad| bad.map_heights = 0.0..f32::NAN),

@@ -4,7 +4,9 @@ use crate::cull::reference::texel_value;
 use bevy::{
     image::Image,
     prelude::*,
-    render::render_resource::{TextureDimension, TextureFormat, TextureUsages},
+    render::render_resource::{
+        TextureDimension, TextureFormat, TextureUsages, TextureViewDescriptor, TextureViewDimension,
+    },
 };
 
 /// Why nothing grows with a [`Scatter`](crate::render::Scatter).
@@ -115,9 +117,17 @@ pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterE
     let is_flat = texture.dimension == TextureDimension::D2
         && texture.size.depth_or_array_layers == 1
         && texture.sample_count == 1
-        && image.texture_view_descriptor.is_none()
+        && image.texture_view_descriptor.as_ref().is_none_or(is_whole)
         && texture.usage.contains(TextureUsages::TEXTURE_BINDING);
     is_flat.then_some(()).ok_or(ScatterError::Shape { map })
+}
+
+/// Whether a view shows a flat texture as it is.
+fn is_whole(view: &TextureViewDescriptor<'static>) -> bool {
+    let is_flat = view
+        .dimension
+        .is_none_or(|all| all == TextureViewDimension::D2);
+    is_flat && view.format.is_none() && view.base_mip_level == 0
 }
 
 /// The values of a map as the kernel reads them, row after row.

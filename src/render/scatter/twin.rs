@@ -14,6 +14,10 @@ use crate::{
 };
 use bevy::prelude::*;
 
+/// The farthest tile whose places are whole numbers of steps that fit in an `i32`. Windows end
+/// before it.
+const MAX_TILE: i32 = 5 << 15;
+
 impl Scatter {
     /// What grows in a tile, as the GPU places it: for collisions, sounds, or a server without a
     /// GPU. In the entity's space, in the order of the set's instances.
@@ -76,6 +80,13 @@ impl Scatter {
         };
         let mut plants = Vec::new();
         for tile in tiles {
+            if tile.clamp(IVec2::splat(-MAX_TILE), IVec2::splat(MAX_TILE)) != tile {
+                return Err(ScatterError::Field {
+                    field: "tile",
+                    value: tile.to_string(),
+                    wanted: format!("between {} and {MAX_TILE}", -MAX_TILE),
+                });
+            }
             let found = scatter(&layer, &turns, &maps, tile);
             plants.extend(found.iter().map(|plant| InstanceTransform {
                 translation: plant.instance.position.into(),
@@ -91,5 +102,44 @@ fn map_of((size, values): &(UVec2, Vec<u16>)) -> ScatterMap<'_> {
     ScatterMap {
         size: *size,
         values,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_planted_is_an_error() {
+        let images = Assets::<Image>::default();
+        let plain = Scatter {
+            min_distance: 0.0,
+            ..default()
+        };
+        let all = plain
+            .plants(IVec2::new(MAX_TILE, -MAX_TILE), &images)
+            .unwrap();
+        assert_eq!(all.len(), 1024);
+        let said =
+            |scatter: &Scatter, tile: IVec2| scatter.plants(tile, &images).unwrap_err().to_string();
+        assert!(said(&plain, IVec2::MAX).starts_with("tile is"));
+        assert!(said(&plain, IVec2::MIN).starts_with("tile is"));
+        let with_map = Scatter {
+            exclusion_map: Some(images.reserve_handle()),
+            ..default()
+        };
+        assert_eq!(
+            said(&with_map, IVec2::ZERO),
+            "the exclusion_map is not loaded"
+        );
+        let with_rule = Scatter {
+            rule: Some(Handle::default()),
+            ..default()
+        };
+        assert_eq!(
+            with_rule.plants(IVec2::ZERO, &images),
+            Err(ScatterError::RuleOnCpu)
+        );
     }
 }

@@ -8,7 +8,6 @@
 //! their slots              2  0  1    ->    0  1  2    only tile 2 is filled
 //! ```
 
-use super::component::Scatter;
 use bevy::prelude::*;
 
 /// The number of the farthest tile. The positions in it are whole numbers of steps that fit in an
@@ -20,8 +19,8 @@ const MAX_SIDE: u32 = 65_535;
 
 /// Number of tiles along a side of a window: all that `radius` touches, wherever in the middle one
 /// the camera is.
-pub(super) fn side_of(scatter: &Scatter) -> u32 {
-    let tiles = (scatter.radius / scatter.tile_size()).ceil();
+pub(super) fn side_of(radius: f32, tile_size: f32) -> u32 {
+    let tiles = (radius / tile_size).ceil();
     // A number that is too large, or none, becomes the most.
     let around = (tiles as u32).min(MAX_SIDE / 2);
     2 * around + 1
@@ -80,14 +79,9 @@ mod tests {
 
     #[test]
     fn a_window_holds_the_radius_around_a_camera_anywhere_in_its_tile() {
-        let scatter = |radius: f32| Scatter {
-            spacing: 0.5,
-            radius,
-            ..default()
-        };
-        let sides = [1.0, 16.0, 16.1, 160.0].map(|radius| side_of(&scatter(radius)));
+        let sides = [1.0, 16.0, 16.1, 160.0].map(|radius| side_of(radius, 16.0));
         assert_eq!(sides, [3, 3, 5, 21]);
-        assert_eq!(side_of(&scatter(f32::INFINITY)), MAX_SIDE);
+        assert_eq!(side_of(f32::INFINITY, 16.0), MAX_SIDE);
         assert_eq!(
             tile_of(Vec3::new(-0.1, 5.0, 16.0), 16.0),
             Some(IVec2::new(-1, 1))
