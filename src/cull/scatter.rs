@@ -3,6 +3,7 @@
 //! A tile is a block of 1,024 instances, one candidate per cell. Which tiles there are, and where,
 //! is up to the caller, who fills a tile once and again if its layer or a map changes.
 
+pub use crate::cull::layout::{SCATTER_TURNS, ScatterLayer, ScatterTile, ScatterTurn};
 use crate::cull::{
     CullError, CullingTier, Gpu,
     gpu::{
@@ -11,7 +12,7 @@ use crate::cull::{
         kernel::KernelJob,
         program::Program,
     },
-    layout::{BLOCK, SCATTER_TURNS, ScatterLayer, ScatterTile, ScatterTurn},
+    layout::BLOCK,
     shaders::{SCATTER_RULE, kernels},
     store::WrittenRegion,
 };

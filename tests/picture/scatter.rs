@@ -381,7 +381,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
         ),
         (
             Shader::from_wgsl("fn scatter_share() {}", "b.wgsl"),
-            "is not filled",
+            "is not filled: its rule does not compile",
         ),
     ];
     for (count, (shader, said)) in (5..).zip(rules) {
@@ -390,7 +390,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
             rule,
             ..good.clone()
         });
-        assert_eq!(stage.picture() == empty, count == 5, "{said}");
+        assert!(stage.picture() == empty, "{said}");
         let lines = log.lines();
         assert_eq!(lines.len(), count, "{lines:?}");
         assert!(lines[count - 1].contains(said), "{lines:?}");

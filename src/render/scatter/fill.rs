@@ -157,7 +157,12 @@ fn prepare_scatters(
             Ok(None) => {}
             Err(error) => {
                 // It is tried again in the next frame, and told once.
-                let text = error.to_string();
+                let text = match (&error, &plan.rule) {
+                    (CullError::Pipeline { message, .. }, Some(_)) => {
+                        format!("its rule does not compile: {}", message.trim_end())
+                    }
+                    _ => error.to_string(),
+                };
                 if fills.told.is_new((plan.entity, text.clone())) {
                     error!("Scatter on {} is not filled: {text}", plan.entity);
                 }
