@@ -8,7 +8,7 @@ use compose::{Files, KERNELS, Part};
 use std::{env, fmt::Write, fs, path::Path};
 
 /// Text that the host exposes as a constant: file, part, name.
-const CONSTANTS: [(&str, Part, &str); 10] = [
+const CONSTANTS: [(&str, Part, &str); 12] = [
     ("shared/layout", Part::First, "LAYOUT"),
     ("shared/instance", Part::First, "INSTANCE"),
     ("shared/instance", Part::Second, "INSTANCE_PACKED"),
@@ -19,6 +19,8 @@ const CONSTANTS: [(&str, Part, &str); 10] = [
     ("expand/layout", Part::First, "EXPAND_LAYOUT"),
     ("expand/counts", Part::Second, "EXPAND_COUNTS"),
     ("expand/body", Part::Second, "EXPAND_BODY"),
+    ("scatter/layout", Part::First, "SCATTER_LAYOUT"),
+    ("scatter/rule", Part::Second, "SCATTER_RULE"),
 ];
 
 fn main() -> Result<(), String> {

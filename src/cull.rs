@@ -43,7 +43,7 @@
 //! 3. `request` (what a caller asks: views, shapes, levels), `plan` (tables)
 //! 4. `compaction` (the passes), `pipelines`, `reference` (CPU twins), `run` (the batches)
 //! 5. `expand`, `far_first` (the sort by depth), `choose` (which passes run), `occlusion`
-//! 6. `culler` (the frame), `multi_draws`, `meshlets`
+//! 6. `culler` (the frame), `multi_draws`, `meshlets`, `scatter` (what grows where)
 //!
 //! The cargo feature `testing` makes `layout`, `plan`, `policy` and `reference` public.
 
@@ -79,6 +79,7 @@ pub mod reference;
 mod refusal;
 mod request;
 mod run;
+pub mod scatter;
 pub mod shaders;
 mod stages;
 mod store;

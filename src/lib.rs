@@ -79,7 +79,8 @@ pub mod prelude {
         InstanceCommands, InstanceImpostor, InstanceLod, InstanceLods, InstanceMeshUniforms,
         InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady, InstanceTint,
         InstanceTintPlugin, InstanceUploadProgress, InstanceVisibilityRange, LodMesh,
-        NoInstanceSorting, NoOcclusionCulling, TintedMaterial, TuningSource, ViewKind, Wind,
+        NoInstanceSorting, NoOcclusionCulling, Scatter, TintedMaterial, TuningSource, ViewKind,
+        Wind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};
@@ -122,6 +123,8 @@ mod documents {
     struct Testing;
     #[doc = include_str!("../docs/guide/gpu-written.md")]
     struct GpuWritten;
+    #[doc = include_str!("../docs/guide/scatter.md")]
+    struct Scatter;
     #[doc = include_str!("../docs/guide/meshlets.md")]
     struct Meshlets;
     #[doc = include_str!("../docs/guide/materials-and-shaders.md")]

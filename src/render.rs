@@ -68,6 +68,7 @@ mod prepare;
 mod record;
 mod report;
 mod saved;
+mod scatter;
 mod scene;
 mod set_asset;
 mod set_draws;
@@ -117,6 +118,7 @@ pub use picking::{
 pub use report::{
     CullingReport, FrameWork, LevelReport, MeshletReport, OcclusionReport, SetReport, ViewReport,
 };
+pub use scatter::{Scatter, ScatterError};
 pub use scene::{InstanceScene, InstanceSceneReady};
 pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};

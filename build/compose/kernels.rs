@@ -70,6 +70,7 @@ pub const KERNELS: &[Kernel] = &[
     kernel("meshlet_args", "meshlets/args", &["write_args"], &[]),
     // No kernel of the engine packs instances; callers join the file to their own.
     kernel("instance_pack", "shared/instance_pack", &["hidden", "pack", "unpack"], &[]),
+    kernel("scatter", "scatter/scatter", &["scatter"], &[]),
     kernel("fill_rows", "cull/fill_rows", &["fill_rows"], &[]),
     kernel("gather_draws", "cull/gather_draws", &["gather_draws"], &[]),
     kernel("mesh_uniforms", "draw/mesh_uniforms", &["mesh_uniforms"], &[]),

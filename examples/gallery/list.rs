@@ -30,6 +30,8 @@ mod occlusion;
 mod pick_on_gpu;
 #[path = "../picking.rs"]
 mod picking;
+#[path = "../scatter.rs"]
+mod scatter;
 #[path = "../shadows.rs"]
 mod shadows;
 #[path = "../split_screen.rs"]
@@ -94,7 +96,7 @@ macro_rules! example {
     };
 }
 
-pub const EXAMPLES: [Example; 21] = [
+pub const EXAMPLES: [Example; 22] = [
     example!(city),
     example!(crowd, 1_500),
     example!(custom_material),
@@ -116,6 +118,7 @@ pub const EXAMPLES: [Example; 21] = [
     },
     example!(pick_on_gpu),
     example!(picking, 19_600),
+    example!(scatter),
     example!(shadows),
     example!(split_screen),
     Example {

@@ -16,6 +16,7 @@ mod far_first;
 pub mod meshlets;
 mod occlusion;
 mod rows;
+mod scatter;
 
 pub(crate) use far_first::head;
 pub use far_first::{
@@ -28,6 +29,11 @@ pub use occlusion::{
 };
 
 pub use rows::RowSource;
+pub use scatter::{
+    MAX_SLOPE_STEPS, SCATTER_HAS_DENSITY, SCATTER_HAS_EXCLUSION, SCATTER_HAS_HEIGHT, SCATTER_ITEMS,
+    SCATTER_SIDE, SCATTER_STEPS, SCATTER_THREADS, SCATTER_TURNS, SLOPE_STEPS, ScatterLayer,
+    ScatterTile, ScatterTurn,
+};
 
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};

@@ -19,6 +19,8 @@ mod order;
 #[cfg(feature = "testing")]
 mod pyramid;
 mod scan;
+#[cfg(any(feature = "bevy", feature = "testing"))]
+mod scatter;
 #[cfg(feature = "testing")]
 mod span;
 mod thin;
@@ -54,6 +56,8 @@ pub use pyramid::pyramid;
 #[cfg(feature = "testing")]
 pub use scan::count;
 pub use scan::scan;
+#[cfg(any(feature = "bevy", feature = "testing"))]
+pub use scatter::{Plant, ScatterMap, ScatterMaps, scatter, texel_value};
 #[cfg(feature = "testing")]
 pub use span::{Span, span};
 #[cfg(feature = "testing")]

@@ -39,6 +39,14 @@ pub const EXPAND_COUNTS: &str = composed_text!("EXPAND_COUNTS");
 /// What an expansion does with an item: nothing.
 pub(crate) const EXPAND_BODY: &str = composed_text!("EXPAND_BODY");
 
+/// Shapes and constants of the scatter.
+#[cfg(feature = "testing")]
+pub const SCATTER_LAYOUT: &str = composed_text!("SCATTER_LAYOUT");
+
+/// What decides which share of the candidates of a scatter grows: `scatter_share`. A caller may
+/// bring other WGSL with the same function ([`ScatterKernel`](crate::cull::scatter::ScatterKernel)).
+pub const SCATTER_RULE: &str = composed_text!("SCATTER_RULE");
+
 /// What the WGSL of a pass depends on.
 pub(crate) struct Sources<'a> {
     /// With or without subgroup operations.
@@ -142,7 +150,9 @@ mod tests {
 
     #[test]
     fn what_a_caller_may_replace_is_a_part_of_the_kernels() {
-        use kernels::{BOUND, EXPAND_BITS_ONE_BUCKET, EXPAND_ITEMS_ONE_BUCKET, LOOK_BACK, VOTE};
+        use kernels::{
+            BOUND, EXPAND_BITS_ONE_BUCKET, EXPAND_ITEMS_ONE_BUCKET, LOOK_BACK, SCATTER, VOTE,
+        };
         for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
             for kernel in [&BOUND, &LOOK_BACK, &VOTE] {
                 assert!(kernel.on(tier).contains(INSTANCE_PACKED));
@@ -155,6 +165,7 @@ mod tests {
                 assert!(lines.all(|line| kernel.on(tier).contains(line)));
             }
             assert!(EXPAND_ITEMS_ONE_BUCKET.on(tier).contains(EXPAND_BODY));
+            assert!(SCATTER.on(tier).contains(SCATTER_RULE));
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod region;
 mod residents;
 mod upload;
 mod written;
+mod written_bounds;
 mod written_room;
 
 pub use pages::SMALL_SET;

@@ -26,6 +26,10 @@ pub struct GpuWritten {
     /// neighbors in the buffer are neighbors in space and most of them are out of view. Otherwise,
     /// `false` avoids that cost, and every instance is tested.
     pub classify: bool,
+    /// Whether the app says which instances it writes: `InstanceBuffers::note_written`. Then only
+    /// the bounds of those are computed again, and a frame that writes nothing costs nothing.
+    /// The default is `false`.
+    pub noted_writes: bool,
 }
 
 impl GpuWritten {
@@ -41,6 +45,7 @@ impl GpuWritten {
             scales: ScaleKind::One,
             data_size: 0,
             classify: true,
+            noted_writes: false,
         }
     }
 
@@ -79,6 +84,13 @@ impl GpuWritten {
     #[must_use]
     pub fn with_classify(mut self, classify: bool) -> Self {
         self.classify = classify;
+        self
+    }
+
+    /// Sets whether the app says which instances it writes.
+    #[must_use]
+    pub fn with_noted_writes(mut self, noted_writes: bool) -> Self {
+        self.noted_writes = noted_writes;
         self
     }
 }

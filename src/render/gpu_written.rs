@@ -2,6 +2,7 @@
 
 use crate::{cull::WrittenRegion, instance::InstanceSet};
 use bevy::{platform::collections::HashMap, prelude::*};
+use core::ops::Range;
 
 /// Render world: the buffers of every set of [`InstanceSet::gpu_written`] that an entity uses.
 ///
@@ -51,6 +52,8 @@ pub struct InstanceBuffers {
     sets: HashMap<AssetId<InstanceSet>, InstanceBuffer>,
     /// The newest version.
     made: u64,
+    /// Instances that the frame writes.
+    noted: Vec<(AssetId<InstanceSet>, Range<u32>)>,
 }
 
 /// The buffers of one set.
@@ -67,6 +70,23 @@ impl InstanceBuffers {
     #[must_use]
     pub fn get(&self, set: impl Into<AssetId<InstanceSet>>) -> Option<&InstanceBuffer> {
         self.sets.get(&set.into())
+    }
+
+    /// Says that the frame writes these instances of a set, or may write them. Sets with
+    /// [`GpuWritten::noted_writes`](crate::instance::GpuWritten::noted_writes) need it: an instance
+    /// that is written without a note may be missing in a view, or be drawn where none is.
+    ///
+    /// Call it in [`GpuCullingSystems::WriteInstances`](super::GpuCullingSystems) of the frame, or
+    /// before. The bounds of the blocks of 1,024 instances that it touches are computed again.
+    pub fn note_written(&mut self, set: impl Into<AssetId<InstanceSet>>, range: Range<u32>) {
+        self.noted.push((set.into(), range));
+    }
+
+    /// What the frame writes, once.
+    pub(super) fn take_noted(
+        &mut self,
+    ) -> impl Iterator<Item = (AssetId<InstanceSet>, Range<u32>)> + '_ {
+        self.noted.drain(..)
     }
 
     pub(super) fn insert(&mut self, set: AssetId<InstanceSet>, regions: Vec<WrittenRegion>) {

@@ -34,7 +34,7 @@ use super::{
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
-    saved, scene,
+    saved, scatter, scene,
     set_asset::InstanceSetLoader,
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
@@ -155,6 +155,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     meshlets::build(app);
     #[cfg(feature = "picking")]
     super::picking::build(app);
+    scatter::build(app);
     scene::build(app);
     saved::build(app);
     #[cfg(feature = "testing")]
@@ -189,6 +190,7 @@ pub(crate) fn install_render(app: &mut App) {
     withheld::build_render(render_app);
     draw::build_render(render_app);
     occlusion::build_render(render_app);
+    scatter::build_render(render_app);
     // The settings are inserted, too: the renderer starts before the first extraction.
     render_app
         .insert_resource(Installed)

@@ -5,6 +5,7 @@ use super::{
     cpu_times::{CpuClock, CpuStage},
     culler::GpuCuller,
     expanded::ExpandedUniforms,
+    gpu_written::InstanceBuffers,
     meshlets::GpuMeshlets,
 };
 use crate::cull::{Follower, Gpu, PassRecorder};
@@ -50,7 +51,7 @@ pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
     mut expanded: ResMut<ExpandedUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
-    batch_sets: Res<BatchSets>,
+    (batch_sets, mut buffers): (Res<BatchSets>, ResMut<InstanceBuffers>),
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     mut context: RenderContext,
     clock: Res<CpuClock>,
@@ -59,11 +60,17 @@ pub(super) fn record_culling(
     let GpuCuller {
         culler: Some(culler),
         recorded,
+        known,
         ..
     } = &mut *gpu
     else {
         return;
     };
+    for (asset, range) in buffers.take_noted() {
+        if let Some(known) = known.get(&asset) {
+            culler.store_mut().note_written(known.current.id, range);
+        }
+    }
     let recorder = context.diagnostic_recorder();
     let mut passes = TimedPasses {
         recorder: recorder.as_deref(),

@@ -17,7 +17,10 @@ pub(super) fn build(app: &mut App) {
         .register_asset_reflect::<MeshletMesh>()
         // Bevy does not register it for its `WorldAssetRoot`.
         .register_type::<Handle<WorldAsset>>()
-        .register_type_data::<Handle<WorldAsset>, ReflectHandle>();
+        .register_type_data::<Handle<WorldAsset>, ReflectHandle>()
+        // Nor its shaders.
+        .register_type::<Handle<Shader>>()
+        .register_type_data::<Handle<Shader>, ReflectHandle>();
     #[cfg(feature = "meshlets")]
     app.register_asset_reflect::<crate::meshlet::MeshLods>();
     // Parts of levels of detail, and the margins of ranges.

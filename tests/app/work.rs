@@ -88,6 +88,7 @@ const NOTHING: FrameWork = FrameWork {
     slot_bytes: 0,
     writes: 0,
     bound_jobs: 0,
+    scatter_tiles: 0,
 };
 
 #[test]

@@ -526,6 +526,65 @@ fn structs_of_the_expansions_are_the_same_on_both_sides() {
 }
 
 #[test]
+fn structs_of_the_scatter_are_the_same_on_both_sides() {
+    let module = &parse(shaders::SCATTER_LAYOUT);
+    same!(
+        module,
+        ScatterLayer {
+            step,
+            seed,
+            jitter,
+            min_apart,
+            first_x,
+            first_z,
+            len_x,
+            len_z,
+            factor_x,
+            factor_z,
+            shift_x,
+            shift_z,
+            flags,
+            density,
+            height_first,
+            height_shift,
+            height_step,
+            min_height,
+            max_height,
+            gradient_x,
+            gradient_z,
+            min_slope,
+            max_slope,
+            align,
+            min_scale,
+            scale_step,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        ScatterTile {
+            x,
+            z,
+            slot,
+            live,
+            is_wanted,
+        }
+    );
+    same!(
+        module,
+        ScatterTurn {
+            half_sin,
+            half_cos,
+            rotation,
+        }
+    );
+    let is_struct = |ty: &&naga::Type| matches!(ty.inner, TypeInner::Struct { .. });
+    let structs = module.types.iter().map(|(_, ty)| ty).filter(is_struct);
+    assert_eq!(structs.count(), 3);
+}
+
+#[test]
 fn constants_are_the_same_on_both_sides() {
     compare_constants(
         shaders::LAYOUT,
@@ -576,6 +635,22 @@ fn constants_are_the_same_on_both_sides() {
             ("RECORD_WORDS", RECORD_WORDS),
         ],
     );
+    compare_constants(
+        shaders::SCATTER_LAYOUT,
+        &[
+            ("SCATTER_SIDE", SCATTER_SIDE),
+            ("SCATTER_STEPS", SCATTER_STEPS),
+            ("SCATTER_THREADS", SCATTER_THREADS),
+            ("SCATTER_ITEMS", SCATTER_ITEMS),
+            ("SCATTER_TURNS", SCATTER_TURNS),
+            ("SCATTER_HAS_DENSITY", SCATTER_HAS_DENSITY),
+            ("SCATTER_HAS_HEIGHT", SCATTER_HAS_HEIGHT),
+            ("SCATTER_HAS_EXCLUSION", SCATTER_HAS_EXCLUSION),
+        ],
+    );
+    // A workgroup has a candidate per cell of a tile, and a tile as many as a block has instances.
+    assert_eq!(SCATTER_THREADS * SCATTER_ITEMS, BLOCK);
+    assert_eq!(SCATTER_SIDE * SCATTER_SIDE, BLOCK);
     compare_constants(
         shaders::EXPAND_LAYOUT,
         &[

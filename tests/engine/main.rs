@@ -24,6 +24,7 @@ mod meshlets;
 mod multi_draws;
 mod occlude;
 mod precision;
+mod scatter;
 mod shapes;
 mod shared_planes;
 mod simulator;

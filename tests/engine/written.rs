@@ -161,6 +161,7 @@ fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> W
         active,
         channels,
         classify,
+        noted: false,
     }
 }
 

@@ -56,6 +56,13 @@ fn folder() -> tempfile::TempDir {
         ..default()
     };
     write("torus.glb", &smooth.finish(vec![json!({ "mesh": 0 })], 1));
+    let mut map = std::io::Cursor::new(Vec::new());
+    let black = image::GrayImage::new(1, 1);
+    black.write_to(&mut map, image::ImageFormat::Png).unwrap();
+    write("map.png", map.get_ref());
+    let rule =
+        "fn scatter_share(p: vec3<f32>, slope: vec2<f32>, share: f32) -> f32 { return share; }";
+    write("rule.wgsl", rule.as_bytes());
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/tree.glb");
     write("tree.glb", &std::fs::read(tree).unwrap());
     folder
@@ -191,6 +198,12 @@ fn each_component_is_saved_and_loaded() {
         MeshletMesh3d(files.load("torus.meshlets")),
         NoInstanceSorting,
         NoOcclusionCulling,
+        Scatter {
+            density_map: Some(files.load("map.png")),
+            rule: Some(files.load("rule.wgsl")),
+            scales: 0.5..1.5,
+            ..default()
+        },
         Wind::default(),
         MeshLods3d(files.load("torus.lods")),
         BuildLods(LodSettings::default()),

@@ -37,6 +37,7 @@ mod order;
 mod ranges;
 mod refused;
 mod reports;
+mod scatter;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod scenes;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 9] = [
+const BENCHMARKS: [(&str, &str); 10] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
@@ -24,6 +24,10 @@ const BENCHMARKS: [(&str, &str); 9] = [
     (
         "expansion",
         "every way to give the items of sources to threads, timed and verified",
+    ),
+    (
+        "scatter",
+        "how long the GPU takes to fill tiles with what grows there",
     ),
     (
         FRAME,

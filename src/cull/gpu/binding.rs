@@ -13,6 +13,8 @@ pub(crate) enum Access {
     DynamicUniform,
     Read,
     Write,
+    /// A texture of fractions, of which single texels are read.
+    Texture,
     /// A depth texture with one sample per pixel.
     Depth,
     /// A depth texture with several samples per pixel.
@@ -37,7 +39,13 @@ impl Access {
             view_dimension: TextureViewDimension::D2,
             multisampled,
         };
+        let texture = BindingType::Texture {
+            sample_type: TextureSampleType::Float { filterable: false },
+            view_dimension: TextureViewDimension::D2,
+            multisampled: false,
+        };
         match self {
+            Self::Texture => texture,
             Self::Uniform => buffer(BufferBindingType::Uniform),
             Self::DynamicUniform => dynamic_uniform,
             Self::Read => storage(true),

@@ -1,22 +1,19 @@
 //! Sets that the GPU writes, and the previous frame's instances of all sets.
-//!
-//! This file is long because both are copied between the same passes of a frame.
 
 use super::{
     InstanceStore, Residency,
-    bounds::job_of,
     fill::Filler,
     previous::{PendingCopy, copies},
     region::{Region, Room, Run, SetId, runs},
     residents::Set,
     upload::checked,
-    written_room::{BoundsBindings, WrittenRegion, WrittenRoom, WrittenSize},
+    written_room::{NotedWrites, WrittenRegion, WrittenRoom, WrittenSize},
 };
 use crate::{
     cull::{
         CullError,
         gpu::{Gpu, readback::read_buffer},
-        layout::{BLOCK, BOUND_IS_LOOSE, Bound, BoundJob},
+        layout::{BLOCK, BOUND_IS_LOOSE, Bound},
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -47,6 +44,7 @@ impl InstanceStore {
             active,
             channels,
             classify,
+            noted,
         } = size;
         if self.is_on_cpu {
             self.remove_set(id);
@@ -58,11 +56,18 @@ impl InstanceStore {
         };
         let active = active.min(capacity);
         if let Some(set) = self.sets.get(id)
-            && let Some(written) = self.written.get(&id)
+            && let Some(written) = self.written.get_mut(&id)
             && set.room == room
             && set.channels == channels
             && (written.capacity, written.classify) == (capacity, classify)
+            && written.noted.is_some() == noted
         {
+            if let Some(noted) = &mut written.noted
+                && set.len != active
+            {
+                // The last block has more or fewer instances than before.
+                noted.add(set.len.min(active).saturating_sub(1)..set.len.max(active));
+            }
             self.sets.resize(id, active, channels);
             return Ok(Residency::Kept);
         }
@@ -82,6 +87,11 @@ impl InstanceStore {
         let written = WrittenRoom {
             capacity,
             classify,
+            noted: noted.then(|| {
+                let mut all = NotedWrites::default();
+                all.add(0..capacity);
+                all
+            }),
             previous_len: 0,
             is_tested: false,
             bounds: None,
@@ -131,6 +141,19 @@ impl InstanceStore {
         gpu.queue.submit([encoder.finish()]);
         self.uploaded += hidden.bytes() + bounds.map_or(0, |bounds| bounds.bytes());
         Ok(())
+    }
+
+    /// Notes which instances of a set the GPU writes in the frame, before it is recorded. Only sets
+    /// with [`WrittenSize::noted`] need it.
+    pub fn note_written(&mut self, id: SetId, range: Range<u32>) {
+        if let Some(WrittenRoom {
+            capacity,
+            noted: Some(noted),
+            ..
+        }) = self.written.get_mut(&id)
+        {
+            noted.add(range.start.min(*capacity)..range.end.min(*capacity));
+        }
     }
 
     /// Notes which written sets this frame tests. For the others, nothing is computed or copied.
@@ -289,60 +312,7 @@ impl InstanceStore {
         let recorded = self.previous.record(gpu.device, encoder, &new_places);
         self.refusals.note(recorded);
         if reads_bounds {
-            self.bind_written_bounds(gpu);
-            self.record_written_bounds(encoder);
-        }
-    }
-
-    /// Makes the bind groups of written sets whose regions or buffers changed.
-    fn bind_written_bounds(&mut self, gpu: Gpu<'_>) {
-        let Some(bounds) = &self.bounds else { return };
-        let pages = self.pages.version;
-        for (id, written) in &mut self.written {
-            let is_read = written.classify && written.is_tested;
-            let Some(set) = self.sets.get(*id).filter(|_| is_read) else {
-                continue;
-            };
-            let wanted = bound_jobs(set);
-            let is_bound = written.bounds.as_ref().is_some_and(|bound| {
-                let jobs = bound.jobs.iter().map(|(job, _)| *job);
-                bound.pages == pages && jobs.eq(wanted.iter().map(|(_, job)| *job))
-            });
-            if is_bound {
-                continue;
-            }
-            let bind = |(page, job): (usize, BoundJob)| {
-                let page = self.pages.page(page)?;
-                let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
-                let buffers = [&page.instances, scales, &page.bounds];
-                let made = bounds.bind(gpu, buffers, &[job]);
-                let group = made
-                    .map_err(|error| self.refusals.note::<()>(Err(error)))
-                    .ok()?;
-                Some((job, group))
-            };
-            let jobs = wanted.into_iter().filter_map(bind).collect();
-            written.bounds = Some(BoundsBindings { pages, jobs });
-        }
-    }
-
-    fn record_written_bounds(&mut self, encoder: &mut CommandEncoder) {
-        let Some(bounds) = &self.bounds else { return };
-        let written = self.written.values();
-        let written = written.filter(|written| written.classify && written.is_tested);
-        let jobs: Vec<_> = written
-            .filter_map(|written| written.bounds.as_ref())
-            .flat_map(|bound| &bound.jobs)
-            .collect();
-        if !jobs.is_empty() {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                label: Some("gpu_culling bound"),
-                timestamp_writes: None,
-            });
-            for (job, group) in &jobs {
-                bounds.record(&mut pass, group, core::slice::from_ref(job));
-            }
-            self.work.bound_jobs += jobs.len() as u64;
+            self.record_written_bounds(gpu, encoder);
         }
     }
 
@@ -393,15 +363,4 @@ impl InstanceStore {
         }
         Ok(bounds)
     }
-}
-
-/// Page and job of each region of a written set with active instances.
-fn bound_jobs(set: &Set) -> Vec<(usize, BoundJob)> {
-    runs(&set.regions, 0..set.len as usize)
-        .map(|Run { region, part, .. }| {
-            let len = part.len() as u32;
-            let job = job_of(region, 0..len, len, set.channels.scale);
-            (region.page, job)
-        })
-        .collect()
 }

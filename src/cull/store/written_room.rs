@@ -2,7 +2,7 @@
 
 use super::region::Channels;
 use crate::cull::{gpu::version::Version, layout::BoundJob};
-use core::num::NonZeroU64;
+use core::{num::NonZeroU64, ops::Range};
 use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding};
 
 /// What is known about a set that the GPU writes.
@@ -12,11 +12,46 @@ pub(super) struct WrittenRoom {
     /// Whether the bounds of its blocks are computed each frame; otherwise every instance is
     /// tested.
     pub(super) classify: bool,
+    /// The instances whose blocks have outdated bounds, if writes are noted.
+    pub(super) noted: Option<NotedWrites>,
     /// Number of active instances in the previous frame. Instances beyond it had no place then.
     pub(super) previous_len: u32,
     /// Whether a view of the frame tests the set.
     pub(super) is_tested: bool,
     pub(super) bounds: Option<BoundsBindings>,
+}
+
+/// Most ranges that are remembered one by one.
+const MAX_RANGES: usize = 1024;
+
+/// Instances of a set that were written, and whose blocks have outdated bounds.
+#[derive(Debug, Default)]
+pub(super) struct NotedWrites(Vec<Range<u32>>);
+
+impl NotedWrites {
+    /// Notes a range.
+    pub(super) fn add(&mut self, range: Range<u32>) {
+        if range.is_empty() {
+            return;
+        }
+        if self.0.len() == MAX_RANGES {
+            let start = self.0.iter().map(|range| range.start).min();
+            let end = self.0.iter().map(|range| range.end).max();
+            let all = start.zip(end).map(|(start, end)| start..end);
+            self.0.clear();
+            self.0.extend(all);
+        }
+        self.0.push(range);
+    }
+
+    /// The ranges, which are then forgotten.
+    pub(super) fn take(&mut self) -> Vec<Range<u32>> {
+        core::mem::take(&mut self.0)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// The computation of a written set's bounds: one job and bind group per region.
@@ -38,6 +73,10 @@ pub struct WrittenSize {
     /// Whether the bounds of its blocks are computed in each frame that reads them; otherwise every
     /// instance is tested.
     pub classify: bool,
+    /// Whether only the bounds of blocks are computed whose instances
+    /// [`InstanceStore::note_written`](crate::cull::InstanceStore::note_written) names; otherwise
+    /// all of them.
+    pub noted: bool,
 }
 
 /// A part of a set that the GPU writes: whole buffers, written from their start.
@@ -88,5 +127,24 @@ impl WrittenRegion {
             offset: 0,
             size: NonZeroU64::new(u64::from(self.capacity) * stride),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ranges_become_one_around_them() {
+        let mut noted = NotedWrites::default();
+        noted.add(5..5);
+        assert!(noted.is_empty());
+        for at in 0..2 * MAX_RANGES as u32 {
+            noted.add(at * 10..at * 10 + 3);
+        }
+        let ranges = noted.take();
+        assert!(noted.is_empty() && ranges.len() <= MAX_RANGES);
+        let has = |at: u32| ranges.iter().any(|range| range.contains(&at));
+        assert!((0..2 * MAX_RANGES as u32).all(|at| has(at * 10 + 2)));
     }
 }

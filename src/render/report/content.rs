@@ -85,6 +85,8 @@ pub struct FrameWork {
     pub writes: u64,
     /// Number of dispatches that computed the bounds of blocks.
     pub bound_jobs: u64,
+    /// Number of tiles of [`Scatter`](crate::render::Scatter) that were filled.
+    pub scatter_tiles: u64,
 }
 
 /// Counters of the sets that are drawn by meshlets

@@ -20,6 +20,7 @@ use crate::{
         materials::MaterialAliases,
         meshlets::GpuMeshlets,
         occlusion::OcclusionPauses,
+        scatter::ScatterFills,
         set_draws::SetDraws,
     },
 };
@@ -76,6 +77,7 @@ pub(in crate::render) fn finish_culling(
         ResMut<BatchSets>,
         ResMut<OcclusionPauses>,
     ),
+    mut scatters: ResMut<ScatterFills>,
     (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
     clock: Res<CpuClock>,
     mut told_overflow: Local<u64>,
@@ -145,6 +147,7 @@ pub(in crate::render) fn finish_culling(
         slot_bytes: slots.take_uploaded(),
         writes: work.writes,
         bound_jobs: work.bound_jobs,
+        scatter_tiles: scatters.take_tiles(),
     };
     report.gpu_bytes = culler.gpu_bytes() + batch_sets.gpu_bytes() + slots.gpu_bytes();
     report.passes = passes;

@@ -34,6 +34,7 @@ pub(super) fn reserve_written(
             active: set.len() as u32,
             channels,
             classify: settings.classify,
+            noted: settings.noted_writes,
         },
     )?;
     known.forget();

@@ -138,6 +138,7 @@ fn dead_instances_of_written_sets_leave_the_others_to_be_hidden() {
                 active: 20_000,
                 channels: Channels::default(),
                 classify,
+                noted: false,
             };
             let store = culler.store_mut();
             store.reserve_written(gpu, SetId(0), size).unwrap();
