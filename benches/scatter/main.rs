@@ -164,7 +164,7 @@ fn measure(gpu: &Gpu, case: Case, count: u32, runs: usize) -> Result<Row> {
     let side = f64::from(count.div_ceil(BLOCK)).sqrt().ceil() as u32;
     let tiles_wanted = side * side;
     let options = CullerOptions {
-        tier: CullingTier::Workgroup,
+        tier: Some(CullingTier::Workgroup),
         compaction: Compaction::Classify,
         ..CullerOptions::default()
     };

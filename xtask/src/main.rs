@@ -71,7 +71,7 @@ enum Task {
         /// Arguments of `cargo test`, passed on as they are
         args: Vec<OsString>,
     },
-    /// Runs a benchmark on this adapter: ladder, scale, contention, expansion, frame, edit
+    /// Runs a benchmark on this adapter: ladder, scale, contention, expansion, scatter, frame, edit, sets
     Bench {
         /// The benchmark and its flags, passed on as they are
         arguments: Vec<OsString>,
