@@ -155,6 +155,52 @@ fn a_scatter_looks_like_entities_where_the_twin_says() {
     assert_eq!(log.lines(), Vec::<String>::new());
 }
 
+/// With levels of detail, and a camera that hides, a scatter looks like a set of the same instances.
+#[test]
+fn a_scatter_has_levels_and_is_hidden() {
+    let draw = |is_scatter: bool| {
+        let mut stage = Stage::new(How::Set(None));
+        stage.lights(true);
+        let camera = camera(&mut stage);
+        stage.entity(camera).insert(InstanceOcclusion {
+            near_pixels: 1e9,
+            ..default()
+        });
+        let scatter = hills(&mut stage);
+        let look = look(&mut stage);
+        let coarse = stage.mesh(Cuboid::from_length(0.5));
+        let levels = InstanceLods {
+            levels: vec![InstanceLod::new(coarse, 0.03)],
+            ..default()
+        };
+        if is_scatter {
+            stage.spawn((look.clone(), scatter, levels));
+        } else {
+            let images = stage.app.world().resource::<Assets<Image>>();
+            let plants = scatter.plants_in(window(&scatter, EYE), images).unwrap();
+            let set = InstanceSet::from_transforms(plants.into_iter().map(Transform::from));
+            let set = GpuInstances(stage.add(set.unwrap()));
+            stage.spawn((look.clone(), set, levels));
+        }
+        let wall = Mesh3d(stage.mesh(Cuboid::new(8.0, 6.0, 0.2)));
+        stage.spawn((wall, look.1, Transform::from_xyz(-1.0, 0.0, 2.0)));
+        let (picture, report) = stage.picture_and_report();
+        let view = report.views.iter().find(|view| view.name == "camera");
+        let view = view.unwrap();
+        let levels: Vec<_> = view.levels.iter().map(|level| level.visible).collect();
+        (picture, levels, view.occlusion.unwrap().hidden)
+    };
+    let (scatter, levels, hidden) = draw(true);
+    let (set, levels_of_set, _) = draw(false);
+    assert_same_picture("scatter-levels", &scatter, &set);
+    assert_eq!(levels, levels_of_set);
+    assert!(
+        levels.len() == 2 && levels.iter().all(|count| *count > 20),
+        "{levels:?}"
+    );
+    assert!(hidden > 50, "{hidden}");
+}
+
 /// A camera that goes on and comes back finds what grew there, and only the tiles that came are
 /// filled.
 #[test]
