@@ -77,14 +77,6 @@ const STEPS: &[Step<Ci>] = &[
         run: pictures,
     },
     Step {
-        name: "picture with occlusion",
-        run: occlusion,
-    },
-    Step {
-        name: "picture by meshlets",
-        run: meshlets,
-    },
-    Step {
         name: "validation",
         run: |ci| validation::check(&ci.project, ci.demo()?),
     },
@@ -95,6 +87,14 @@ const MORE: &[Step<Ci>] = &[
     Step {
         name: "adapter",
         run: adapter,
+    },
+    Step {
+        name: "picture with occlusion",
+        run: occlusion,
+    },
+    Step {
+        name: "picture by meshlets",
+        run: meshlets,
     },
     Step {
         name: "examples",
