@@ -27,15 +27,15 @@ use bevy_gpu_culling::{
 };
 use image::RgbaImage;
 
-/// A closed mesh of 2,304 triangles.
+/// A closed mesh of 4,096 triangles.
 fn torus() -> Mesh {
     let shape = Torus::new(0.2, 0.5).mesh();
-    shape.major_resolution(48).minor_resolution(24).build()
+    shape.major_resolution(64).minor_resolution(32).build()
 }
 
-/// A smooth closed mesh of 2,420 triangles.
+/// A smooth closed mesh of 5,120 triangles.
 fn ball() -> Mesh {
-    Sphere::new(0.4).mesh().ico(10).unwrap()
+    Sphere::new(0.4).mesh().ico(15).unwrap()
 }
 
 /// An open, bumpy sheet of 2,048 triangles that face up.

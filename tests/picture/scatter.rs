@@ -34,6 +34,13 @@ fn map(format: TextureFormat, value: impl Fn(f32, f32) -> f32) -> Image {
     Image::new(size, TextureDimension::D2, data, format, usage)
 }
 
+/// What the log says of scatters. Other tests log other things at the same time.
+fn told(log: &Log) -> Vec<String> {
+    let mut lines = log.lines();
+    lines.retain(|line| line.contains("Scatter on "));
+    lines
+}
+
 /// Hills with a road, on which more grows to one side.
 fn hills(stage: &mut Stage) -> Scatter {
     let height = map(TextureFormat::R32Float, |x, z| {
@@ -152,7 +159,7 @@ fn a_scatter_looks_like_entities_where_the_twin_says() {
         let (set, entities) = (draw(How::Set(tier)), draw(How::Entities));
         assert_same_picture(&format!("scatter{name}"), &set, &entities);
     }
-    assert_eq!(log.lines(), Vec::<String>::new());
+    assert_eq!(told(&log), Vec::<String>::new());
 }
 
 /// With levels of detail, and a camera that hides, a scatter looks like a set of the same instances.
@@ -170,7 +177,7 @@ fn a_scatter_has_levels_and_is_hidden() {
         let look = look(&mut stage);
         let coarse = stage.mesh(Cuboid::from_length(0.5));
         let levels = InstanceLods {
-            levels: vec![InstanceLod::new(coarse, 0.03)],
+            levels: vec![InstanceLod::new(coarse, 0.06)],
             ..default()
         };
         if is_scatter {
@@ -368,7 +375,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
     let entity = spawn(&mut stage, &good, Transform::IDENTITY, Vec::new());
     let planted = stage.picture();
     assert!(planted != empty);
-    assert_eq!(log.lines(), Vec::<String>::new());
+    assert_eq!(told(&log), Vec::<String>::new());
     let encoded = stage.add(map(TextureFormat::R8Unorm, |_, _| 1.0));
     let mut images = stage.app.world_mut().resource_mut::<Assets<Image>>();
     let mut image = images.get_mut(&encoded).unwrap();
@@ -412,7 +419,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
             stage.entity(entity).insert(scatter.clone());
             assert!(stage.picture() == empty, "{said}");
         }
-        let lines = log.lines();
+        let lines = told(&log);
         assert_eq!(lines.len(), count, "{lines:?}");
         let expected = format!("Scatter on {entity} plants nothing: {said}");
         assert!(lines[count - 1].contains(&expected), "{lines:?}");
@@ -437,7 +444,7 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
             ..good.clone()
         });
         assert!(stage.picture() == empty, "{said}");
-        let lines = log.lines();
+        let lines = told(&log);
         assert_eq!(lines.len(), count, "{lines:?}");
         assert!(lines[count - 1].contains(said), "{lines:?}");
     }
@@ -456,11 +463,11 @@ fn what_is_not_valid_plants_nothing_and_is_told_once() {
     let mut shaders = stage.app.world_mut().resource_mut::<Assets<Shader>>();
     shaders.insert(&rule, all).unwrap();
     assert_same_picture("scatter-ruled", &stage.picture(), &planted);
-    assert_eq!(log.lines().len(), 6);
+    assert_eq!(told(&log).len(), 6);
     // Without the component, nothing is left.
     stage.entity(entity).remove::<Scatter>();
     assert!(stage.picture() == empty);
-    assert_eq!(log.lines().len(), 6);
+    assert_eq!(told(&log).len(), 6);
 }
 
 #[test]
@@ -474,5 +481,5 @@ fn the_tier_cpu_says_that_it_cannot_draw_it() {
     let entity = spawn(&mut stage, &scatter, Transform::IDENTITY, Vec::new());
     assert!(stage.picture() == empty);
     log.assert_once(&["ERROR", &entity.to_string(), "is not drawn"]);
-    assert_eq!(log.lines().len(), 1);
+    assert_eq!(told(&log), Vec::<String>::new());
 }

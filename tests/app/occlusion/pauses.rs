@@ -16,7 +16,7 @@ fn stage() -> (Stage, Entity) {
         DirectionalLight::default(),
         Transform::default().looking_to(Vec3::new(0.3, -1.0, 0.4), Vec3::Y),
     ));
-    let ball = stage.mesh(Sphere::new(0.4).mesh().ico(4).unwrap());
+    let ball = stage.mesh(Sphere::new(0.4).mesh().ico(15).unwrap());
     let wall = stage.mesh(Cuboid::new(30.0, 30.0, 1.0));
     let gray = stage.standard(StandardMaterial::from(Color::WHITE));
     stage.spawn((
