@@ -202,7 +202,7 @@ fn a_scatter_has_levels_and_is_hidden() {
     assert_same_picture("scatter-levels", &scatter, &set);
     assert_eq!(levels, levels_of_set);
     assert!(
-        levels.len() == 2 && levels.iter().all(|count| *count > 20),
+        levels.len() == 2 && levels.iter().all(|count| *count > 10),
         "{levels:?}"
     );
     assert!(hidden > 50, "{hidden}");

@@ -37,7 +37,12 @@ impl Frames {
             render_app
                 .insert_resource(self.clone())
                 .add_systems(ExtractSchedule, begin)
-                .add_systems(Render, end.in_set(RenderSystems::Cleanup));
+                // Without a conflict, Bevy does not order these sets.
+                .add_systems(
+                    Render,
+                    end.in_set(RenderSystems::Cleanup)
+                        .after(RenderSystems::Render),
+                );
         }
     }
 
