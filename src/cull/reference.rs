@@ -57,7 +57,9 @@ pub use pyramid::pyramid;
 pub use scan::count;
 pub use scan::scan;
 #[cfg(any(feature = "bevy", feature = "testing"))]
-pub use scatter::{Plant, ScatterMap, ScatterMaps, scatter, texel_value};
+#[cfg(feature = "testing")]
+pub use scatter::Plant;
+pub use scatter::{ScatterMap, ScatterMaps, scatter, texel_value};
 #[cfg(feature = "testing")]
 pub use span::{Span, span};
 #[cfg(feature = "testing")]

@@ -38,12 +38,18 @@ fn turn(stage: &mut Stage, camera: Entity, to: Vec3) {
     stage.entity(camera).insert(pose);
 }
 
-/// Number of frames until the camera hides, or does not.
+/// Number of frames until the camera has hidden for ten frames in a row, or has not.
 fn frames_until(stage: &mut Stage, hides: bool, patience: u32) -> u32 {
+    let mut row = 0;
     for frame in 0..patience {
         stage.update(1);
         stage.wait_for_gpu();
-        if camera_report(stage).1.is_some() == hides {
+        row = if camera_report(stage).1.is_some() == hides {
+            row + 1
+        } else {
+            0
+        };
+        if row == 10 {
             return frame;
         }
     }
@@ -55,23 +61,18 @@ fn a_camera_hides_only_while_it_pays() {
     let (mut stage, camera) = stage();
     // It may have paused before the wall was drawn.
     frames_until(&mut stage, true, 300);
-    for _ in 0..8 {
-        stage.update(1);
-        stage.wait_for_gpu();
-    }
     let (visible, lists) = camera_report(&mut stage);
     assert_eq!((visible, lists.map(|lists| lists.hidden)), (0, Some(64)));
     // Six counters say that nothing is hidden. One of four frames is counted.
     turn(&mut stage, camera, Vec3::Z);
-    let frames = frames_until(&mut stage, false, 60);
-    assert!(frames >= 6, "{frames}");
+    frames_until(&mut stage, false, 60);
     let paused = stage.picture();
     stage.entity(camera).remove::<InstanceOcclusion>();
     assert_same_picture("occlusion_pauses", &paused, &stage.picture());
     stage.entity(camera).insert(InstanceOcclusion::auto());
     turn(&mut stage, camera, Vec3::NEG_Z);
     // The first pause takes 60 frames.
-    let frames = frames_until(&mut stage, true, 80);
+    let frames = frames_until(&mut stage, true, 90);
     assert!(frames > 20, "{frames}");
     // It goes on as long as it pays.
     for _ in 0..60 {
