@@ -56,9 +56,9 @@ pub use pyramid::pyramid;
 #[cfg(feature = "testing")]
 pub use scan::count;
 pub use scan::scan;
-#[cfg(any(feature = "bevy", feature = "testing"))]
 #[cfg(feature = "testing")]
 pub use scatter::Plant;
+#[cfg(any(feature = "bevy", feature = "testing"))]
 pub use scatter::{ScatterMap, ScatterMaps, scatter, texel_value};
 #[cfg(feature = "testing")]
 pub use span::{Span, span};
