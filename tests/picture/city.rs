@@ -3,10 +3,7 @@
 //! that hide, another camera for the UI, and a render world on its own thread.
 
 use super::batch_sets::sun;
-use crate::{
-    log::Log,
-    scene::{How, Stage, assert_same_picture},
-};
+use crate::scene::{How, Stage, assert_same_picture};
 use bevy::{
     camera::{ClearColorConfig, RenderTarget, visibility::Visibility},
     light::{DirectionalLightShadowMap, NotShadowCaster, PointLightShadowMap},
@@ -134,7 +131,9 @@ fn spawn_city(stage: &mut Stage) -> City {
         clear_color: ClearColorConfig::None,
         ..default()
     };
-    let ui = stage.spawn((Camera2d, ui, target));
+    // With other samples than the 3D camera, it would have its own texture, which nothing clears, and
+    // which had been the 3D camera's if Bevy lists the two in another order than before.
+    let ui = stage.spawn((Camera2d, ui, target, Msaa::Off));
     let panel = Node {
         position_type: PositionType::Absolute,
         left: px(12),
@@ -188,10 +187,12 @@ fn act(stage: &mut Stage, city: &mut City, frame: u32) {
             }
             stage.entity(city.houses[0]).insert(Visibility::Hidden);
         }
-        // To remove `InstanceOcclusion` here and to add it again in the next frame once left an old
-        // picture in place: see the known faults in docs/internals/tried.md.
         7 => {
+            stage.entity(city.camera).remove::<InstanceOcclusion>();
             stage.entity(city.houses[0]).insert(Visibility::Inherited);
+        }
+        8 => {
+            stage.entity(city.camera).insert(HIDES);
         }
         _ => {}
     }
@@ -205,7 +206,7 @@ fn pictures(how: How) -> Vec<RgbaImage> {
     let pictures = frames.map(|frame| {
         act(&mut stage, &mut city, frame);
         // What is new waits for its mesh and its pipelines.
-        if [3, 5, 7].contains(&frame) {
+        if [3, 5, 7, 8].contains(&frame) {
             stage.settle();
         }
         stage.picture_now()
@@ -220,7 +221,6 @@ fn pictures(how: How) -> Vec<RgbaImage> {
 
 #[test]
 fn the_app_of_a_user_looks_like_bevys_entities() {
-    let _log = Log::start();
     let entities = pictures(How::Entities);
     let sets = pictures(How::Set(None));
     for (frame, (sets, entities)) in sets.iter().zip(&entities).enumerate() {

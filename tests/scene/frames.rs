@@ -37,12 +37,7 @@ impl Frames {
             render_app
                 .insert_resource(self.clone())
                 .add_systems(ExtractSchedule, begin)
-                // Without a conflict, Bevy does not order these sets.
-                .add_systems(
-                    Render,
-                    end.in_set(RenderSystems::Cleanup)
-                        .after(RenderSystems::Render),
-                );
+                .add_systems(Render, end.in_set(RenderSystems::Cleanup));
         }
     }
 
