@@ -61,7 +61,7 @@ pub(super) fn prepare_culling(
     mut expanded: ResMut<ExpandedUniforms>,
     mut lists: ResMut<DrawnLists>,
     mut batch_sets: ResMut<BatchSets>,
-    scene: Scene,
+    mut scene: Scene,
     layouts: Layouts,
     gpu: RenderGpu,
     adapter: Res<RenderAdapterInfo>,

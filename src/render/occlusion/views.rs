@@ -73,7 +73,7 @@ pub(in crate::render) struct HidingViews<'w, 's> {
     /// The cascades of each camera.
     cascades: Query<'w, 's, (&'static ExtractedCamera, &'static ViewLightEntities)>,
     shadow_phases: Res<'w, ViewBinnedRenderPhases<Shadow>>,
-    pauses: Res<'w, OcclusionPauses>,
+    pauses: ResMut<'w, OcclusionPauses>,
 }
 
 /// A shadow map: a cascade, a face of a point light's cube, or a spot light's.
@@ -101,13 +101,15 @@ pub(in crate::render) struct HidingView {
 
 impl HidingViews<'_, '_> {
     /// The views that hide in this frame.
-    pub fn collect(&self) -> Vec<HidingView> {
+    pub fn collect(&mut self) -> Vec<HidingView> {
         let cameras = self.cameras.iter();
         let cameras = cameras.filter_map(|camera| HidingView::of_camera(&camera));
         let shadows = self.shadows.iter().filter_map(|data| self.of_light(data));
-        let all = cameras.chain(shadows);
-        all.filter(|view| !view.may_pause || !self.pauses.pauses(&view.key))
-            .collect()
+        let mut all: Vec<_> = cameras.chain(shadows).collect();
+        let may_pause = all.iter().filter(|view| view.may_pause);
+        self.pauses.start_frame(may_pause.map(|view| view.key));
+        all.retain(|view| !self.pauses.pauses(&view.key));
+        all
     }
 
     /// The view of a shadow map; `None` if it does not hide.

@@ -112,7 +112,6 @@ pub(in crate::render) fn finish_culling(
             late.take(counts, &scene.views, &mut pauses);
         }
     }
-    pauses.end_frame(&draws.views);
     if draws.occlusion.is_empty() {
         late.clear();
     }
