@@ -7,7 +7,7 @@ pub use detail::CameraDetail;
 use detail::Detail;
 pub use frame_view::ViewKind;
 pub(super) use frame_view::{
-    FrameView, NamedView, ViewFades, follow_views, index_of_view, view_at, view_order,
+    FrameView, ViewFades, follow_views, index_of_view, view_at, view_order,
 };
 
 use super::{components::FreezeCulling, lods::ShadowPixels, settings::GpuCullingSettings};
@@ -79,7 +79,7 @@ pub(super) struct Views<'w, 's> {
 
 /// A view of the frame.
 pub(super) struct SetView<'a> {
-    pub view: NamedView<'a>,
+    pub view: FrameView<&'a str>,
     pub cull: CullView,
     /// Bevy's list of the meshes that it queues in this view, by visibility, render layers, range
     /// and `Aabb`.
@@ -170,7 +170,7 @@ impl Views<'_, '_> {
         // Also if the frustum is frozen: the order is for what is seen.
         let cull = cull.without_far().sorted_toward(toward_viewer(data.view));
         SetView {
-            view: NamedView {
+            view: FrameView {
                 key,
                 kind: ViewKind::Camera,
                 name: "",
@@ -214,7 +214,7 @@ impl Views<'_, '_> {
             origin,
         };
         Some(SetView {
-            view: NamedView {
+            view: FrameView {
                 key,
                 kind,
                 name: &data.shadow.pass_name,

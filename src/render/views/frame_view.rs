@@ -20,13 +20,13 @@ pub enum ViewKind {
 }
 
 /// A view of a frame, as reports name it.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::render) struct FrameView {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::render) struct FrameView<Name = String> {
     /// Bevy's key of the view, the same in every frame.
     pub key: RetainedViewEntity,
     pub kind: ViewKind,
     /// The shadow pass's name; empty for a camera.
-    pub name: String,
+    pub name: Name,
     pub fades: ViewFades,
 }
 
@@ -41,17 +41,7 @@ pub(in crate::render) enum ViewFades {
     Nothing,
 }
 
-/// A view of a frame, with a name that is Bevy's.
-#[derive(Clone, Copy)]
-pub(in crate::render) struct NamedView<'a> {
-    pub key: RetainedViewEntity,
-    pub kind: ViewKind,
-    /// Same as [`FrameView::name`].
-    pub name: &'a str,
-    pub fades: ViewFades,
-}
-
-impl NamedView<'_> {
+impl FrameView<&str> {
     fn is(self, known: &FrameView) -> bool {
         (self.key, self.kind, self.fades) == (known.key, known.kind, known.fades)
             && self.name == known.name
@@ -67,10 +57,11 @@ impl NamedView<'_> {
     }
 }
 
-/// Replaces the views of the previous frame by those of this frame. Views that stay keep their names.
+/// Replaces the views of the previous frame by the views of this frame. Those that stay keep their
+/// names, which are not copied again.
 pub(in crate::render) fn follow_views<'a>(
     views: &mut Vec<FrameView>,
-    now: impl ExactSizeIterator<Item = NamedView<'a>>,
+    now: impl ExactSizeIterator<Item = FrameView<&'a str>>,
 ) {
     views.truncate(now.len());
     for (index, view) in now.enumerate() {
