@@ -2,9 +2,10 @@
 //! of them in a view.
 //!
 //! Entities are in one batch set if they have the same material, or bindless ones of one bind group
-//! ([`material`]), and meshes in the same buffers with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
-//! Of the entities of a batch set that a view sees, one is the *leader*: its item in Bevy's phase
-//! draws all, and the items of the others are [withheld](super::withheld).
+//! ([`material`]), and meshes in the same buffers with the same attributes. Bevy calls that a batch
+//! set, too, and draws it with one multi-draw. Of the entities of a batch set that a view sees, one
+//! is the *leader*: its item in Bevy's phase draws all, and the items of the others are
+//! [withheld](super::withheld).
 //!
 //! ```text
 //! entities       houses A    houses B    a moving set C    trees D (blended)

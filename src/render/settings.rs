@@ -167,7 +167,8 @@ pub enum GpuCullingSystems {
     /// `Render`: views and sets become the frame's tables.
     Prepare,
     /// `RenderGraph`, before [`Record`](Self::Record): your compute passes that write instances
-    /// ([`InstanceBuffers`](crate::render::InstanceBuffers)). No system of the plugin is in it.
+    /// ([`InstanceBuffers`](crate::render::InstanceBuffers)). The plugin fills each
+    /// [`Scatter`](crate::render::Scatter) there.
     WriteInstances,
     /// `RenderGraph`, before the cameras: the compute passes of the culling.
     Record,

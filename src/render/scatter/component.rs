@@ -87,8 +87,7 @@ pub struct Scatter {
     /// The rectangle of the maps, with x and z of the entity's space as x and y: the first texel is
     /// at its minimum. The default is 100 by 100 units around the origin.
     pub map_area: Rect,
-    /// The heights, in the entity's units, that 0 and 1 in the height map stand for. The default is
-    /// 0 to 1.
+    /// The heights, in the entity's units, at 0 and at 1 in the height map. The default is 0 to 1.
     pub map_heights: Range<f32>,
     /// Heights at which instances grow, if there is a height map. The default is all.
     pub heights: Range<f32>,

@@ -28,7 +28,7 @@ pub(super) fn layer_of(scatter: &Scatter, height_size: UVec2) -> ScatterLayer {
     };
     let flag = |map: &Option<Handle<Image>>, flag: u32| map.as_ref().map_or(0, |_| flag);
     let share = |share: f32, all: u32| (f64::from(share) * f64::from(all)).round() as u32;
-    let (least, most) = (
+    let (smallest, largest) = (
         f64::from(scatter.scales.start),
         f64::from(scatter.scales.end),
     );
@@ -63,11 +63,11 @@ pub(super) fn layer_of(scatter: &Scatter, height_size: UVec2) -> ScatterLayer {
             gentle => gentle,
         },
         align: scatter.align / SLOPE_STEPS,
-        min_scale: match most > 0.0 {
-            true => (least / most * 65_536.0).round() as u32,
+        min_scale: match largest > 0.0 {
+            true => (smallest / largest * 65_536.0).round() as u32,
             false => 1 << 16,
         },
-        scale_step: (most / 65_536.0) as f32,
+        scale_step: (largest / 65_536.0) as f32,
         ..ScatterLayer::default()
     }
 }
@@ -131,7 +131,7 @@ impl Heights {
             };
         }
         let [low, high] = [scatter.map_heights.start, scatter.map_heights.end].map(f64::from);
-        let [least, most] = [scatter.heights.start, scatter.heights.end].map(f64::from);
+        let [lowest, highest] = [scatter.heights.start, scatter.heights.end].map(f64::from);
         let fine = (high - low) / MAX_HEIGHT;
         // `low` must be a whole number of steps. If it is far from 0, they are larger than the
         // map's, and `f32` would not tell the map's apart either.
@@ -146,8 +146,11 @@ impl Heights {
         };
         let (min, max) = match fine > 0.0 {
             // Casts end at 0 and at the largest number.
-            true => (((least - low) / fine).ceil(), ((most - low) / fine).floor()),
-            false if (least..=most).contains(&low) => (0.0, MAX_HEIGHT),
+            true => (
+                ((lowest - low) / fine).ceil(),
+                ((highest - low) / fine).floor(),
+            ),
+            false if (lowest..=highest).contains(&low) => (0.0, MAX_HEIGHT),
             false => (1.0, -1.0),
         };
         let (min, max) = match max < 0.0 {

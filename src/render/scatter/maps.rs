@@ -49,7 +49,7 @@ pub enum ScatterError {
     },
     /// It is no flat texture that shaders can read.
     #[error(
-        "the {map} must be a texture of two dimensions, with one layer, one sample per pixel, no view of its own and TextureUsages::TEXTURE_BINDING"
+        "the {map} must be a texture of two dimensions, with one layer, one sample per pixel, no texture_view_descriptor and TextureUsages::TEXTURE_BINDING"
     )]
     Shape {
         /// The field of the component.
@@ -122,7 +122,7 @@ pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterE
     is_flat.then_some(()).ok_or(ScatterError::Shape { map })
 }
 
-/// Whether a view shows a flat texture as it is.
+/// Whether a view shows a flat texture unchanged.
 fn is_whole(view: &TextureViewDescriptor<'static>) -> bool {
     let is_flat = view
         .dimension

@@ -47,7 +47,7 @@ pub(super) struct Textures<'a> {
 }
 
 impl<'a> Textures<'a> {
-    /// `None` if one is not there, but for a plan that only empties tiles.
+    /// `None` if one is not there, unless the plan only empties tiles.
     pub fn find(plan: &ScatterPlan, images: &'a RenderAssets<GpuImage>) -> Option<Self> {
         let found = Self::of(&plan.scatter, images);
         found.or_else(|| plan.slots.iter().all(Option::is_none).then(Self::default))
