@@ -74,6 +74,7 @@ mod set_asset;
 mod set_draws;
 mod set_meshes;
 mod settings;
+mod table_ticks;
 mod tint;
 mod told;
 mod touched;

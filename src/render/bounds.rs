@@ -8,6 +8,7 @@ use super::{
     meshlets::MeshletMesh3d,
     offset::{InstanceOffset, offset_sphere},
     scene::InstanceScene,
+    table_ticks::{TableTicks, run_of, ticks_of},
     told::Told,
     wind::Wind,
 };
@@ -52,20 +53,88 @@ pub(super) struct BoundedSet {
     is_lightmapped: Has<Lightmap>,
 }
 
-/// What changes the bounds of an entity, or whether it has any.
-type BoundsChanged = Or<(
-    Changed<GpuInstances>,
-    AssetChanged<GpuInstances>,
-    Changed<Mesh3d>,
-    AssetChanged<Mesh3d>,
-    Changed<CullingRadius>,
-    Changed<InstanceOffset>,
-    Changed<Wind>,
-    Changed<SetLods>,
-    Changed<SetImpostor>,
-    Added<SkinnedMesh>,
-    Added<Lightmap>,
-)>;
+/// What changes the bounds of an entity, or whether it has any, of all entities of a table.
+#[derive(QueryData)]
+#[query_data(contiguous(all))]
+pub(super) struct BoundsTable {
+    entity: Entity,
+    instances: Ref<'static, GpuInstances>,
+    mesh: Ref<'static, Mesh3d>,
+    radius: Option<Ref<'static, CullingRadius>>,
+    offset: Option<Ref<'static, InstanceOffset>>,
+    wind: Option<Ref<'static, Wind>>,
+    lods: Option<Ref<'static, SetLods>>,
+    impostor: Option<Ref<'static, SetImpostor>>,
+    skin: Option<Ref<'static, SkinnedMesh>>,
+    lightmap: Option<Ref<'static, Lightmap>>,
+}
+
+impl<'w> BoundsTableContiguousItem<'w, '_> {
+    fn ticks(&self) -> TableTicks<'w, 9> {
+        TableTicks {
+            entities: self.entity,
+            columns: [
+                ticks_of(Some(&self.instances)),
+                ticks_of(Some(&self.mesh)),
+                ticks_of(self.radius.as_ref()),
+                ticks_of(self.offset.as_ref()),
+                ticks_of(self.wind.as_ref()),
+                ticks_of(self.lods.as_ref()),
+                ticks_of(self.impostor.as_ref()),
+                ticks_of(self.skin.as_ref()),
+                ticks_of(self.lightmap.as_ref()),
+            ],
+            run: run_of(&self.instances),
+        }
+    }
+}
+
+/// An entity whose set or mesh, as an asset, changed.
+type AssetsChanged = (
+    With<GpuInstances>,
+    Or<(AssetChanged<GpuInstances>, AssetChanged<Mesh3d>)>,
+);
+
+/// The entities whose bounds may have changed.
+#[derive(SystemParam)]
+pub(super) struct BoundsChanges<'w, 's> {
+    tables: Query<'w, 's, BoundsTable>,
+    of_assets: Query<'w, 's, Entity, AssetsChanged>,
+    /// Most frames change no asset. Then no entity needs to be asked.
+    sets: MessageReader<'w, 's, AssetEvent<InstanceSet>>,
+    meshes: MessageReader<'w, 's, AssetEvent<Mesh>>,
+    removals: Removals<'w, 's>,
+}
+
+impl BoundsChanges<'_, '_> {
+    /// The entities in ascending order.
+    fn collect(&mut self) -> Vec<Entity> {
+        let Removals {
+            radius,
+            offset,
+            wind,
+            skin,
+            lightmap,
+            ..
+        } = &mut self.removals;
+        let removed = (radius.read())
+            .chain(offset.read())
+            .chain(wind.read())
+            .chain(skin.read())
+            .chain(lightmap.read());
+        let mut changed: Vec<_> = removed.collect();
+        // All of these components lie in tables.
+        for table in self.tables.contiguous_iter().into_iter().flatten() {
+            changed.extend(table.ticks().changed());
+        }
+        if self.sets.read().count() + self.meshes.read().count() > 0 {
+            changed.extend(&self.of_assets);
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+}
 
 /// Components whose removal changes what [`update_bounds`] decides.
 #[derive(SystemParam)]
@@ -146,8 +215,7 @@ impl Problems {
 )]
 pub(super) fn update_bounds(
     mut commands: Commands,
-    changed: Query<BoundedSet, BoundsChanged>,
-    mut removals: Removals,
+    mut changes: BoundsChanges,
     all: Query<BoundedSet>,
     with_sets: Query<(), With<GpuInstances>>,
     sets: Res<Assets<InstanceSet>>,
@@ -156,7 +224,7 @@ pub(super) fn update_bounds(
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
-    for entity in removals.set.read() {
+    for entity in changes.removals.set.read() {
         if with_sets.contains(entity) {
             continue;
         }
@@ -165,18 +233,12 @@ pub(super) fn update_bounds(
             entity.try_remove::<(SetSphere, Aabb, NoAutoAabb)>();
         }
     }
-    let removed = (removals.radius.read())
-        .chain(removals.offset.read())
-        .chain(removals.wind.read())
-        .chain(removals.skin.read())
-        .chain(removals.lightmap.read())
-        .collect::<Vec<_>>();
-    let removed = || removed.iter().filter_map(|entity| all.get(*entity).ok());
+    let mut changed = changes.collect();
     // The spheres of their parents surround impostors, too.
-    let parents = (changed.iter().chain(removed()))
-        .filter_map(|item| item.impostor_of)
-        .filter_map(|of| all.get(of.0).ok());
-    for item in changed.iter().chain(removed()).chain(parents) {
+    let parents = all.iter_many(&changed).flatten();
+    let parents: Vec<_> = parents.filter_map(|item| item.impostor_of).collect();
+    changed.extend(parents.iter().map(|of| of.0));
+    for item in all.iter_many(&changed).flatten() {
         let entity = item.entity;
         let mesh = item.mesh.id();
         let Some(set) = sets.get(&item.instances.0) else {

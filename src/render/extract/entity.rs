@@ -20,8 +20,8 @@ use bevy::{
 
 /// An entity with a set.
 ///
-/// An extraction that finds nothing changed reads none of this: values that may change without
-/// another archetype are named in [`ValueChanged`](super::roster::ValueChanged), too.
+/// An extraction that finds nothing changed reads none of this: [`SetTable`](super::roster::SetTable)
+/// names the same components.
 #[derive(QueryData)]
 pub(super) struct SetEntity {
     pub entity: Entity,

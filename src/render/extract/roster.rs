@@ -1,63 +1,122 @@
 //! Whether the entities with sets are as an extraction has read them. Then it need not read them
-//! again: ten thousand entities are compared in the time in which some hundred are read.
+//! again: tables are compared, not entities.
 
 use crate::instance::InstanceSet;
 use crate::render::{
     bounds::SetSphere,
-    components::GpuInstances,
+    components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
     extracted_set::ExtractedSet,
     lods::{AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods},
+    meshlets::MeshletMesh3d,
+    occlusion::NoOcclusionCulling,
     offset::InstanceOffset,
+    table_ticks::{TableTicks, run_of, ticks_of},
     wind::Wind,
 };
 use bevy::{
     asset::RenderAssetUsages,
-    ecs::{
-        archetype::{Archetype, ArchetypeId},
-        entity::EntityHashMap,
-        system::SystemParam,
-    },
+    camera::visibility::NoFrustumCulling,
+    ecs::{entity::EntityHashMap, query::QueryData, system::SystemParam},
+    pbr::Lightmap,
     prelude::*,
     render::Extract,
 };
 
-/// What may change of an entity with a set without another archetype, except its transform.
-pub(super) type ValueChanged = Or<(
-    Changed<GpuInstances>,
-    Changed<SetSphere>,
-    Changed<InstanceOffset>,
-    Changed<SetLods>,
-    Changed<InstanceVisibilityRange>,
-    Changed<AggregateDetail>,
-    Changed<Wind>,
-    Changed<SetImpostor>,
-    Changed<ImpostorOf>,
-)>;
+/// The components that [`SetEntity`](super::entity::SetEntity) reads, of all entities of a table.
+#[derive(QueryData)]
+#[query_data(contiguous(all))]
+pub(super) struct SetTable {
+    entity: Entity,
+    instances: Ref<'static, GpuInstances>,
+    transform: Ref<'static, GlobalTransform>,
+    sphere: Option<Ref<'static, SetSphere>>,
+    offset: Option<Ref<'static, InstanceOffset>>,
+    lods: Option<Ref<'static, SetLods>>,
+    range: Option<Ref<'static, InstanceVisibilityRange>>,
+    detail: Option<Ref<'static, AggregateDetail>>,
+    wind: Option<Ref<'static, Wind>>,
+    impostor: Option<Ref<'static, SetImpostor>>,
+    impostor_of: Option<Ref<'static, ImpostorOf>>,
+    keeps_all: Has<NoFrustumCulling>,
+    is_unsorted: Has<NoInstanceSorting>,
+    is_never_hidden: Has<NoOcclusionCulling>,
+    asks_expanded: Has<InstanceMeshUniforms>,
+    is_lightmapped: Has<Lightmap>,
+    has_meshlets: Has<MeshletMesh3d>,
+}
+
+/// Number of components that an entity with a set may have or lack.
+const OPTIONAL: usize = 14;
+
+impl SetTableContiguousItem<'_, '_> {
+    /// The components that the table has, of those that an entity may lack.
+    fn has(&self) -> [bool; OPTIONAL] {
+        [
+            self.sphere.is_some(),
+            self.offset.is_some(),
+            self.lods.is_some(),
+            self.range.is_some(),
+            self.detail.is_some(),
+            self.wind.is_some(),
+            self.impostor.is_some(),
+            self.impostor_of.is_some(),
+            self.keeps_all,
+            self.is_unsorted,
+            self.is_never_hidden,
+            self.asks_expanded,
+            self.is_lightmapped,
+            self.has_meshlets,
+        ]
+    }
+
+    /// When values changed, except transforms.
+    fn values(&self) -> TableTicks<'_, 9> {
+        TableTicks {
+            entities: self.entity,
+            columns: [
+                ticks_of(Some(&self.instances)),
+                ticks_of(self.sphere.as_ref()),
+                ticks_of(self.offset.as_ref()),
+                ticks_of(self.lods.as_ref()),
+                ticks_of(self.range.as_ref()),
+                ticks_of(self.detail.as_ref()),
+                ticks_of(self.wind.as_ref()),
+                ticks_of(self.impostor.as_ref()),
+                ticks_of(self.impostor_of.as_ref()),
+            ],
+            run: run_of(&self.instances),
+        }
+    }
+
+    /// When transforms changed.
+    fn transforms(&self) -> TableTicks<'_, 1> {
+        TableTicks {
+            entities: self.entity,
+            columns: [ticks_of(Some(&self.transform))],
+            run: run_of(&self.transform),
+        }
+    }
+
+    /// Whether the places of these sets follow from other entities.
+    fn has_impostors(&self) -> bool {
+        self.impostor.is_some() || self.impostor_of.is_some()
+    }
+}
 
 /// The entities with sets, and what changed since the last extraction.
 #[derive(SystemParam)]
 pub(super) struct EntityChanges<'w, 's> {
-    all: Extract<'w, 's, Query<'static, 'static, (Entity, &'static Archetype), With<GpuInstances>>>,
-    changed: Extract<'w, 's, Query<'static, 'static, (), (With<GpuInstances>, ValueChanged)>>,
-    moved: Extract<'w, 's, Query<'static, 'static, MovedSet, HasMoved>>,
+    tables: Extract<'w, 's, Query<'static, 'static, SetTable>>,
+    transforms: Extract<'w, 's, Query<'static, 'static, &'static GlobalTransform>>,
 }
-
-/// Which entities moved.
-type HasMoved = (With<GpuInstances>, Changed<GlobalTransform>);
-
-/// An entity that moved. The places of impostors follow from other entities.
-type MovedSet = (
-    Entity,
-    &'static GlobalTransform,
-    Has<SetImpostor>,
-    Has<ImpostorOf>,
-);
 
 /// The entities with sets, as they were read.
 #[derive(Default)]
 pub(in crate::render) struct Roster {
-    /// The entities in the order of the query. An archetype says which components an entity has.
-    entities: Vec<(Entity, ArchetypeId)>,
+    /// The entities in the order of the query, table after table.
+    entities: Vec<Entity>,
+    /// For each table, the number of its entities, and what they have.
+    tables: Vec<(usize, [bool; OPTIONAL])>,
     /// The place of each entity's set among the sets of the frame.
     places: EntityHashMap<usize>,
     /// Assets of entities that did not have a set for the render world.
@@ -78,26 +137,39 @@ impl Roster {
     /// Whether everything that was read is unchanged, except transforms, which
     /// [`Self::follow`] reads.
     pub(super) fn stays(&self, changes: &EntityChanges, assets: &Assets<InstanceSet>) -> bool {
-        let now = || {
-            let all = changes.all.iter();
-            all.map(|(entity, archetype)| (entity, archetype.id()))
-        };
-        let has_moved = |(_, _, has_impostor, is_impostor)| has_impostor || is_impostor;
         let is_there = |asset: &AssetId<InstanceSet>| assets.get(*asset).is_some_and(is_extracted);
-        self.is_read
-            && changes.changed.is_empty()
-            && now().eq(self.entities.iter().copied())
-            && !changes.moved.iter().any(has_moved)
-            && !self.absent.iter().any(is_there)
+        self.is_read && self.has_read(changes) && !self.absent.iter().any(is_there)
+    }
+
+    /// Whether the entities, and their values, are as they were read.
+    fn has_read(&self, changes: &EntityChanges) -> bool {
+        // An error means that a component does not lie in a table, as all of them do.
+        let Ok(tables) = changes.tables.contiguous_iter() else {
+            return false;
+        };
+        let mut known = self.tables.iter();
+        let mut left = self.entities.as_slice();
+        for table in tables {
+            let entities = left.split_off(..table.entity.len());
+            if known.next() != Some(&(table.entity.len(), table.has()))
+                || entities != Some(table.entity)
+                || table.values().have_changed()
+                || table.has_impostors() && table.transforms().have_changed()
+            {
+                return false;
+            }
+        }
+        left.is_empty()
     }
 
     /// Starts to read the entities.
     pub(super) fn start(&mut self, changes: &EntityChanges) {
         self.forget();
         self.is_read = true;
-        let all = changes.all.iter();
-        self.entities
-            .extend(all.map(|(entity, archetype)| (entity, archetype.id())));
+        for table in changes.tables.contiguous_iter().into_iter().flatten() {
+            self.tables.push((table.entity.len(), table.has()));
+            self.entities.extend_from_slice(table.entity);
+        }
     }
 
     /// Notes an asset that has no set for the render world.
@@ -113,11 +185,15 @@ impl Roster {
 
     /// Gives sets of entities that moved their new transforms, in the extraction with this number.
     pub(super) fn follow(&self, changes: &EntityChanges, sets: &mut [ExtractedSet], now: u64) {
-        for (entity, transform, ..) in &changes.moved {
-            let place = self.places.get(&entity);
-            if let Some(set) = place.and_then(|place| sets.get_mut(*place)) {
-                set.world_from_local = transform.affine();
-                set.changed_in = now;
+        for table in changes.tables.contiguous_iter().into_iter().flatten() {
+            for entity in table.transforms().changed() {
+                let place = self.places.get(&entity);
+                if let Some(set) = place.and_then(|place| sets.get_mut(*place))
+                    && let Ok(transform) = changes.transforms.get(entity)
+                {
+                    set.world_from_local = transform.affine();
+                    set.changed_in = now;
+                }
             }
         }
     }
