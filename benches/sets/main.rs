@@ -57,6 +57,9 @@ struct Args {
     /// Number of sets, or of entities of the peer, that move in each frame
     #[arg(long, default_value_t = 0)]
     moving: u32,
+    /// The measured frames are the first turn of the camera: it meets sets that no view has seen
+    #[arg(long)]
+    first_turn: bool,
     /// Measured frames per case [default: 150, 8 with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     frames: Option<u32>,
@@ -96,6 +99,8 @@ struct Settings {
     frames: u32,
     /// Sets or entities that move in each frame.
     moving: u32,
+    /// The camera turns for the first time.
+    first_turn: bool,
 }
 
 /// What a case has shown. Times are medians in milliseconds.
@@ -150,12 +155,14 @@ fn run(args: &Args) -> Result<()> {
             warm_up: 4,
             frames: args.frames.unwrap_or(8),
             moving: args.moving,
+            first_turn: args.first_turn,
         },
         false => Settings {
             size: UVec2::new(1920, 1080),
             warm_up: 150,
             frames: args.frames.unwrap_or(150),
             moving: args.moving,
+            first_turn: args.first_turn,
         },
     };
     if !args.json {

@@ -146,6 +146,14 @@ impl Stage {
         self.still_frame()
     }
 
+    /// Draws a frame before the measured ones. If they are the first turn of the camera, it stands.
+    fn unmeasured_frame(&mut self) -> Result<[f64; 2]> {
+        match self.settings.first_turn {
+            true => self.still_frame(),
+            false => self.frame(),
+        }
+    }
+
     /// Draws a frame with a camera that does not move.
     fn still_frame(&mut self) -> Result<[f64; 2]> {
         let start = Instant::now();
@@ -177,7 +185,7 @@ impl Stage {
     fn load(&mut self) -> Result<()> {
         let mut uploads = Uploads::default();
         for _ in 0..PATIENCE {
-            self.frame()?;
+            self.unmeasured_frame()?;
             let has_arrived = self.peer != Peer::Sets || uploads.are_complete(self.app.world_mut());
             if has_arrived && offscreen::pipelines_are_ready(&self.app) {
                 return Ok(());
@@ -192,9 +200,13 @@ impl Stage {
         let begin = Instant::now();
         let mut drawn = 0;
         // A set that is seen for the first time costs more: the camera turns once.
-        let least = self.settings.warm_up.max(self.settings.frames);
+        let turn = match self.settings.first_turn {
+            true => 0,
+            false => self.settings.frames,
+        };
+        let least = self.settings.warm_up.max(turn);
         while drawn < least || !is_software && begin.elapsed() < BUSY {
-            self.frame()?;
+            self.unmeasured_frame()?;
             drawn += 1;
         }
         Ok(())

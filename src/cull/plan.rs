@@ -178,6 +178,18 @@ impl Plan {
         };
         // The first batch, which has the most rows, comes first again.
         open.spare.reverse();
+        plan.add(requests, limits, open);
+        plan
+    }
+
+    /// Adds requests behind those that it has.
+    fn add<'a>(
+        &mut self,
+        requests: impl Iterator<Item = PlanRequest<'a>>,
+        limits: PlanLimits,
+        mut open: OpenBatches,
+    ) {
+        let plan = self;
         let mut parts: Vec<Vec<DrawPart>> = Vec::new();
         for request in requests {
             plan.requests.push(RequestRows {
@@ -219,7 +231,6 @@ impl Plan {
                 batch.batch.count_len > limits.few_counts || batch.batch.unit_words < BLOCK_WORDS;
             batch.batch.is_scanned = u32::from(is_scanned);
         }
-        plan
     }
 
     /// Number of rows of all batches.
@@ -352,12 +363,9 @@ impl Plan {
         page: usize,
         counts: u32,
         limits: PlanLimits,
-        OpenBatches { last, spare }: &mut OpenBatches,
+        open: &mut OpenBatches,
     ) -> usize {
-        if last.len() <= page {
-            last.resize(page + 1, None);
-        }
-        match last[page] {
+        match open.last.get(page).copied().flatten() {
             Some(at)
                 if u64::from(self.batches[at].batch.count_len) + u64::from(counts)
                     <= u64::from(limits.counts) =>
@@ -365,10 +373,10 @@ impl Plan {
                 at
             }
             _ => {
-                let mut batch = spare.pop().unwrap_or_default().emptied();
+                let mut batch = open.spare.pop().unwrap_or_default().emptied();
                 batch.page = page;
                 self.batches.push(batch);
-                last[page] = Some(self.batches.len() - 1);
+                open.set_last(page, self.batches.len() - 1);
                 self.batches.len() - 1
             }
         }

@@ -34,13 +34,12 @@ use crate::cull::{
 use bevy::{log::warn_once, prelude::*};
 use find::Found;
 use member::Member;
-use view::{BatchSetDraw, ViewBatchSets};
+use view::BatchSetDraw;
 
 /// The batch sets of the frame.
 #[derive(Resource, Default)]
 pub(super) struct BatchSets {
-    /// By the index of the view.
-    views: Vec<ViewBatchSets>,
+    found: Found,
     /// `None` before the first batch set.
     draws: Option<Result<MultiDraws, CullError>>,
     /// Bytes uploaded since [`Self::take_uploaded`].
@@ -58,6 +57,30 @@ struct MadeFrom {
     /// Which batches the device has, late ones, too. One that it refused may come back.
     batches: Vec<bool>,
     entities: Vec<Made>,
+}
+
+impl MadeFrom {
+    /// The number of entities whose batch sets still hold, before others that are new; `None` if
+    /// all must be found again.
+    fn known(
+        &self,
+        draws: &SetDraws,
+        plan: Version,
+        batches: impl Iterator<Item = bool>,
+    ) -> Option<usize> {
+        let known = draws.drawn.get(..self.entities.len())?;
+        let is_kept = draws.is_kept && draws.requests_made == 0;
+        let all_stay = || {
+            known
+                .iter()
+                .map(Made::from)
+                .eq(self.entities.iter().copied())
+        };
+        let holds = self.plan == plan
+            && self.batches.iter().copied().eq(batches)
+            && (is_kept || all_stay());
+        holds.then_some(known.len())
+    }
 }
 
 /// What a batch set depends on of an entity.
@@ -85,31 +108,31 @@ impl BatchSets {
         slots: &mut DrawSlots,
         gpu: Gpu<'_>,
     ) {
-        let now = || draws.drawn.iter().map(Made::from);
-        let version = culler.plan_version();
-        let is_kept = draws.is_kept && draws.requests_made == 0;
+        let plan = culler.plan_version();
         let batches = (0..culler.batch_count()).map(|batch| culler.batch_version(batch).is_some());
-        let stays = self.made_from.as_ref().is_some_and(|from| {
-            let all_stay = || from.entities.iter().copied().eq(now());
-            from.plan == version
-                && from.batches.iter().copied().eq(batches.clone())
-                && from.entities.len() == draws.drawn.len()
-                && (is_kept || all_stay())
-        });
+        let made_from = self.made_from.take();
+        let known = made_from
+            .as_ref()
+            .and_then(|from| from.known(draws, plan, batches.clone()));
+        let stays = match known {
+            Some(known) if known == draws.drawn.len() => true,
+            Some(known) => self.found.grow(known, draws, culler) && self.want(slots, gpu),
+            None => false,
+        };
         if !stays {
-            let before = self.made_from.take();
-            let mut entities = before.map_or(Vec::new(), |from| from.entities);
-            entities.clear();
-            entities.extend(now());
             self.find(draws, culler, slots, gpu);
-            self.made_from = Some(MadeFrom {
-                plan: version,
-                batches: batches.collect(),
-                entities,
-            });
         }
+        let mut entities = made_from.map_or(Vec::new(), |from| from.entities);
+        entities.truncate(known.filter(|_| stays).unwrap_or(0));
+        let new = draws.drawn.iter().skip(entities.len());
+        entities.extend(new.map(Made::from));
+        self.made_from = Some(MadeFrom {
+            plan,
+            batches: batches.collect(),
+            entities,
+        });
         if let Some(Ok(multi)) = &mut self.draws
-            && !self.views.is_empty()
+            && !self.found.views.is_empty()
             && let Err(error) = multi.prepare(gpu.device, culler)
         {
             self.give_up(&error);
@@ -131,60 +154,66 @@ impl BatchSets {
 
     /// All entities draw themselves.
     pub fn clear(&mut self) {
-        self.views.clear();
+        self.found = Found::default();
         self.found_in += 1;
         self.made_from = None;
     }
 
     fn give_up(&mut self, error: &CullError) {
         warn_once!("sets are drawn one by one: {error}");
-        self.views.clear();
+        self.found = Found::default();
         self.found_in += 1;
     }
 
     fn find(&mut self, draws: &SetDraws, culler: &Culler, slots: &mut DrawSlots, gpu: Gpu<'_>) {
-        self.views.clear();
         self.found_in += 1;
-        let found = match culler.tier() {
+        self.found = match culler.tier() {
             CullingTier::Cpu => Found::default(),
             _ => Found::new(draws, culler),
         };
-        slots.set_tables(&found.tables);
-        if found.wanted.is_empty() {
-            return;
+        self.want(slots, gpu);
+    }
+
+    /// Uploads the tables and commands of what was found. Returns false if the device refused them:
+    /// then there are no batch sets.
+    fn want(&mut self, slots: &mut DrawSlots, gpu: Gpu<'_>) -> bool {
+        slots.set_tables(&self.found.tables);
+        if self.found.wanted.is_empty() {
+            return true;
         }
         let multi = self
             .draws
             .get_or_insert_with(|| MultiDraws::new(gpu.device));
         let planned = match multi {
-            Ok(multi) => multi.plan(gpu, &found.wanted),
+            Ok(multi) => multi.plan(gpu, &self.found.wanted),
             Err(error) => Err(error.clone()),
         };
         match planned {
-            Ok(bytes) => {
-                self.uploaded += bytes;
-                self.views = found.views;
+            Ok(bytes) => self.uploaded += bytes,
+            Err(error) => {
+                self.give_up(&error);
+                return false;
             }
-            Err(error) => self.give_up(&error),
         }
+        true
     }
 
     /// What gathers the commands of the frame's multi-draws.
     pub fn multi_draws(&self) -> Option<&MultiDraws> {
         match &self.draws {
-            Some(Ok(draws)) if !self.views.is_empty() => Some(draws),
+            Some(Ok(draws)) if !self.found.views.is_empty() => Some(draws),
             _ => None,
         }
     }
 
     /// The batch set of an entity in a view. All are indices of the frame.
     pub fn set_of(&self, view: usize, drawn: usize) -> Option<u32> {
-        self.views.get(view)?.of(drawn)
+        self.found.views.get(view)?.of(drawn)
     }
 
     /// The members of a batch set in a view, as indices in [`SetDraws::drawn`].
     pub fn members(&self, view: usize, set: u32) -> &[usize] {
-        let view = self.views.get(view);
+        let view = self.found.views.get(view);
         let members = view.and_then(|view| view.members.get(set as usize));
         members.map_or(&[], Vec::as_slice)
     }
@@ -196,7 +225,11 @@ impl BatchSets {
         set: u32,
         list: DrawList,
     ) -> impl Iterator<Item = (&BatchSetDraw, IndirectDraws<'_>)> {
-        let sets = self.views.get(view).map_or(&[][..], |view| &view.sets);
+        let sets = self
+            .found
+            .views
+            .get(view)
+            .map_or(&[][..], |view| &view.sets);
         let lists = sets.get(set as usize);
         let draws = lists.into_iter().flat_map(move |lists| lists.of(list));
         draws.filter_map(|draw| {

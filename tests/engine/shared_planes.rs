@@ -23,8 +23,8 @@ fn move_views(rng: &mut ChaCha8Rng, scene: &mut Scene, eyes: &mut [Option<LodEye
     }
 }
 
-/// Changes requests as a frame may. Returns those that changed.
-fn change(rng: &mut ChaCha8Rng, scene: &mut Scene) -> Vec<usize> {
+/// Changes requests as a frame may; some move, with a probability. Returns those that changed.
+fn change(rng: &mut ChaCha8Rng, scene: &mut Scene, moves: f64) -> Vec<usize> {
     let frame = &mut scene.frame;
     let mut changed = Vec::new();
     for (index, request) in frame.requests.iter_mut().enumerate() {
@@ -42,7 +42,7 @@ fn change(rng: &mut ChaCha8Rng, scene: &mut Scene) -> Vec<usize> {
             request.errors.end = request.errors.end.map(|end| end * 2.0);
             changed.push(index);
         }
-        if rng.random_bool(0.1) {
+        if rng.random_bool(moves) {
             request.world_from_local = random_transform(rng, false);
             changed.push(index);
         }
@@ -96,7 +96,7 @@ fn shared_planes_make_the_rows_that_own_planes_make() {
         for step in 0..6 {
             move_views(&mut rng, &mut scene, &mut eyes);
             if step > 0 {
-                let changed = change(&mut rng, &mut scene);
+                let changed = change(&mut rng, &mut scene, 0.1);
                 // What a caller knows changes no result.
                 scene.frame.changed = (step % 2 == 0).then_some(changed);
             }
@@ -140,4 +140,95 @@ fn shared_planes_make_the_rows_that_own_planes_make() {
     }
     println!("{rows} rows, {resting} rest, {visible} visible");
     assert!(rows > 5000 && resting * 20 > rows && visible > 10_000);
+}
+
+#[test]
+fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut rng = rng(0x60);
+    let culler = |own_planes| {
+        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+        culler.limit_own_planes(own_planes);
+        (own_planes, culler)
+    };
+    // The second one shares planes, and the third one starts to when it has more rows.
+    let mut cullers = [usize::MAX, 0, 40].map(culler);
+    let (_, mut built) = culler(usize::MAX);
+    let (mut grown, mut compared, mut rows, mut visible) = ([0; 3], 0, 0, 0);
+    for case in 0..12 {
+        let sets = rng.random_range(4..24);
+        let lengths: Vec<usize> = (0..sets).map(|_| rng.random_range(1..1200)).collect();
+        let mut scene = random_scene(&mut rng, &lengths);
+        if case % 2 == 0 {
+            for request in scene.frame.requests.iter_mut().skip(case % 4) {
+                request.world_from_local = Affine3A::IDENTITY;
+            }
+        }
+        // The commands of further shapes come behind all rows: such a plan is built again.
+        if case % 4 < 3 {
+            scene
+                .frame
+                .requests
+                .iter_mut()
+                .for_each(|request| request.more.clear());
+        }
+        let first = rng.random_range(0..4);
+        let mut later = scene.frame.requests.split_off(first);
+        let mut thins = rng.clone();
+        thins.set_stream(1);
+        let eyes = scene.frame.views.iter().map(|_| {
+            let eye = random_eye(&mut rng, &mut thins);
+            rng.random_bool(0.8).then_some(eye)
+        });
+        let mut eyes: Vec<_> = eyes.collect();
+        for step in 0..6 {
+            move_views(&mut rng, &mut scene, &mut eyes);
+            if step > 0 {
+                let mut changed = change(&mut rng, &mut scene, 0.01);
+                let known = scene.frame.requests.len();
+                let new = rng.random_range(0..=later.len().min(6));
+                scene.frame.requests.extend(later.drain(..new));
+                changed.extend(known..known + new);
+                scene.frame.changed = (step % 2 == 0).then_some(changed);
+            }
+            // Drops its plan.
+            built.limit_own_planes(usize::MAX);
+            run(&mut built, gpu, &scene);
+            for (index, (_, culler)) in cullers.iter_mut().enumerate() {
+                let version = culler.plan_version();
+                run(culler, gpu, &scene);
+                visible += compare(culler, gpu, &scene).unwrap().visible;
+                grown[index] += u32::from(culler.plan_version() == version);
+                let (plan, expected) = (culler.plan(), built.plan());
+                assert_eq!(plan.batches.len(), expected.batches.len(), "{case} {step}");
+                for (batch, expected) in plan.batches.iter().zip(&expected.batches) {
+                    let at = format!("{case} {step} {index}");
+                    // Views that list near first may be others than when rows were added.
+                    if batch.batch.is_near_first == expected.batch.is_near_first {
+                        assert_eq!(batch.batch, expected.batch, "{at}");
+                        assert_eq!(batch.chunks, expected.chunks, "{at}");
+                        assert_eq!(batch.has_rings, expected.has_rings, "{at}");
+                        compared += 1;
+                    }
+                    assert_eq!(batch.chunks.len(), expected.chunks.len(), "{at}");
+                    assert_eq!(batch.resting, expected.resting, "{at}");
+                    assert_eq!(batch.awake_survivors, expected.awake_survivors, "{at}");
+                    let both = batch.chunk_views.iter().zip(&expected.chunk_views);
+                    for (row, (a, b)) in both.enumerate() {
+                        let rests = batch.resting.get(row).copied().unwrap_or(false);
+                        assert!(are_alike(rests, a, b), "{at}: {a:?} {b:?}");
+                        rows += 1;
+                    }
+                }
+                assert_eq!(plan.draws, expected.draws, "{case} {step} {index}");
+            }
+        }
+    }
+    println!("{grown:?} grown, {compared} batches, {rows} rows, {visible} visible");
+    assert!(
+        grown[0] >= 40 && grown[1] >= 40 && grown[2] >= 20,
+        "{grown:?}"
+    );
+    assert!(compared > 100 && rows > 5000 && visible > 10_000);
 }

@@ -19,6 +19,7 @@ use bevy::{
     },
 };
 use bevy_gpu_culling::prelude::*;
+use core::f32::consts::TAU;
 
 /// Number of meshes in the scene.
 const MESHES: u32 = 12;
@@ -144,6 +145,65 @@ fn more_sets_are_not_more_draw_calls() {
     // A camera, and two cascades.
     assert_eq!(few, (3, 3));
     assert_eq!(calls(200), few);
+}
+
+/// A camera that turns meets sets for the first time. They join the others, and no other set is
+/// planned again.
+#[test]
+fn sets_that_are_seen_for_the_first_time_join_the_others() {
+    const SETS: u32 = 96;
+    let run = |how| {
+        let mut stage = Stage::new(how);
+        let camera = stage.camera(Transform::default(), ());
+        // No shadow map sees what the camera does not.
+        let sun = Transform::default().looking_to(Vec3::new(-0.4, -0.8, -0.3), Vec3::Y);
+        stage.spawn((DirectionalLight::default(), sun));
+        let blue = StandardMaterial {
+            base_color: Color::srgb(0.2, 0.3, 0.9),
+            ..red()
+        };
+        let materials = [red(), blue].map(|material| stage.standard(material));
+        for number in 0..SETS {
+            let mesh = stage.mesh(mesh(number));
+            let turn = TAU * number as f32 / SETS as f32;
+            let at = Transform::from_xyz(turn.sin() * 6.0, -0.5, turn.cos() * 6.0)
+                .with_scale(Vec3::splat(0.3));
+            let material = materials[number as usize % 2].clone();
+            stage.spawn_set(&field(20, number % 3 == 0), (mesh, material), at);
+        }
+        stage.settle();
+        let mut seen = Vec::new();
+        let steps = (0..6).map(|step| {
+            let turn = Quat::from_rotation_y(step as f32 * TAU / 6.0);
+            stage.entity(camera).insert(Transform::from_rotation(turn));
+            let mut made = (0, 0);
+            if stage.how != How::Entities {
+                for _ in 0..6 {
+                    stage.update(1);
+                    let work = stage.app.world().resource::<CullingReport>().work;
+                    made = (made.0 + work.requests, made.1 + work.plans);
+                }
+            }
+            let (picture, calls) = picture_and_calls(&mut stage);
+            seen.push((made, calls));
+            picture
+        });
+        let pictures: Vec<_> = steps.collect();
+        if stage.how != How::Entities {
+            stage.verify();
+        }
+        (pictures, seen)
+    };
+    let (entities, _) = run(How::Entities);
+    let (sets, seen) = run(How::Set(None));
+    for (step, (sets, entities)) in sets.iter().zip(&entities).enumerate() {
+        assert_same_picture(&format!("batch_sets turn {step}"), sets, entities);
+    }
+    let made: u64 = seen.iter().map(|((requests, _), _)| requests).sum();
+    assert!(made > 40, "{seen:?}");
+    for ((_, plans), calls) in &seen {
+        assert!(*plans == 0 && *calls == seen[0].1, "{seen:?}");
+    }
 }
 
 /// The picture, and the draw calls of sets.

@@ -6,11 +6,11 @@ use super::Culler;
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CullerWork {
-    /// Number of plans built, because a request or a set came or went, or views see other sets, or
-    /// a set has more or fewer blocks. The plans of late lists are built in the same frames.
+    /// Number of plans built, because a request or a set went, or views see other sets, or a set has
+    /// more or fewer blocks. The plans of late lists are built in the same frames.
     pub plans: u64,
-    /// Number of requests that moved, or whose set got or lost a few instances. Their part of the
-    /// plan was replaced.
+    /// Number of requests that moved, or whose set got or lost a few instances, or that came behind
+    /// the others. Their part of the plan was replaced, or added.
     pub mended: u64,
     /// Number of writes of instances, scales and data that the queue got.
     pub writes: u64,

@@ -99,6 +99,7 @@ impl BatchPlan {
             BLOCK_WORDS
         };
         self.batch.order_tile_count = 0;
+        self.has_rings = false;
         for chunk in &mut self.chunks {
             chunk.first_order_tile = self.batch.order_tile_count;
             let each = (chunk.block_count * self.batch.block_units()).div_ceil(ORDER_TILE);
@@ -195,4 +196,14 @@ pub(super) struct OpenBatches {
     pub last: Vec<Option<usize>>,
     /// Batches of an earlier plan, whose memory is used again.
     pub spare: Vec<BatchPlan>,
+}
+
+impl OpenBatches {
+    /// Notes the last batch of a page.
+    pub fn set_last(&mut self, page: usize, batch: usize) {
+        if self.last.len() <= page {
+            self.last.resize(page + 1, None);
+        }
+        self.last[page] = Some(batch);
+    }
 }

@@ -1,6 +1,7 @@
-//! Requests that move, or whose sets get or lose a few instances, without another plan.
+//! Requests that move, or whose sets get or lose a few instances, or that come behind the others,
+//! without another plan.
 
-use super::{Plan, greatest_stretch};
+use super::{OpenBatches, Plan, PlanLimits, PlanRequest, greatest_stretch};
 use crate::cull::{layout::Chunk, store::region::Region};
 use core::ops::Range;
 use glam::{Affine3A, Vec3, Vec3A};
@@ -49,6 +50,23 @@ impl Plan {
             batch.chunks[part.chunk as usize].place(to.world_from_local);
             batch.resize_chunk(part.chunk, to.instances_in(part.region));
         }
+    }
+
+    /// Adds requests behind those that the plan has, which keep their rows. Their own rows come
+    /// last in their batches. The plan is the same as if all were built at once; it must have no
+    /// siblings, whose commands come behind all rows.
+    pub(in crate::cull) fn grow<'a>(
+        &mut self,
+        requests: impl Iterator<Item = PlanRequest<'a>>,
+        limits: PlanLimits,
+    ) {
+        let mut open = OpenBatches::default();
+        for (at, batch) in self.batches.iter().enumerate() {
+            open.set_last(batch.page, at);
+        }
+        // The number of all rows.
+        self.requests.pop();
+        self.add(requests, limits, open);
     }
 
     /// Indices of all draws of a request.

@@ -1,15 +1,17 @@
 //! The plan of the frame. It is built again when requests or sets change. If some only move, or get
-//! or lose a few instances, it is mended; its rows are updated in each frame.
+//! or lose a few instances, it is mended, and if some come behind the others, it grows. Its rows are
+//! updated in each frame.
 
 mod inputs;
 mod meanings;
 mod planes;
 mod requests;
+mod resolved;
 
 pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slot_of};
 
 use super::{
-    Plan, PlanLimits, PlanRequest, RowRings,
+    Plan, PlanLimits,
     mend::Mended,
     occluded_rows::OccludedRows,
     planned::{BatchKey, Planned, batch_keys},
@@ -17,15 +19,15 @@ use super::{
 };
 use crate::cull::{
     gpu::version::Version,
-    layout::ViewPlanes,
     policy::OWN_PLANES,
-    request::{CullFrame, CullRequest, DrawShape, OcclusionView, Order},
-    store::{ResidentSets, Set},
+    request::{CullFrame, CullRequest, OcclusionView, Order},
+    store::ResidentSets,
 };
 use inputs::PlanInputs;
 use meanings::row_meanings;
 use planes::RequestPlanes;
 pub(in crate::cull::plan) use requests::views_of;
+use resolved::{Resolved, rings_of};
 
 /// The plan of the current frame, and what it was made from.
 pub(in crate::cull) struct Planner {
@@ -196,8 +198,8 @@ impl Planner {
     }
 
     /// Plans a frame in whose views `occlusion` instances may be hidden. Returns whether the plan
-    /// is another one than in the frame before. If not, only the planes of its views differ, and
-    /// the requests that [`Self::moved`] names.
+    /// is another one than in the frame before, or has more rows. If not, only the planes of its
+    /// views differ, and the requests that [`Self::moved`] names.
     pub fn plan_frame(
         &mut self,
         frame: &CullFrame,
@@ -210,22 +212,65 @@ impl Planner {
         let moved = &mut self.moved;
         let follows = (self.inputs.as_mut())
             .is_some_and(|inputs| inputs.follow(frame, occlusion, sets, moved));
-        let shares = !self.planned.plan.planes.is_empty();
-        if follows && !(shares && self.shared.are_many(frame)) {
+        if follows && let Some(grown) = self.grow(frame, occlusion, sets) {
             self.mend_moved(frame, sets);
-            if shares {
+            if self.planned.plan.planes.is_empty() {
+                self.set_planes(frame);
+            } else {
                 let (plan, moved) = (&mut self.planned.plan, &self.moved);
                 self.shared.update(plan, frame, moved);
-            } else {
-                self.set_planes(frame);
             }
-            return false;
+            return grown;
         }
         self.moved.clear();
         self.build(frame, occlusion, sets);
         self.version.bump();
         self.work.built += 1;
         true
+    }
+
+    /// Adds the requests of the frame that come after those of the plan. Returns whether there are
+    /// any; `None` if the frame needs another plan.
+    fn grow(
+        &mut self,
+        frame: &CullFrame,
+        occlusion: &[OcclusionView],
+        sets: &ResidentSets,
+    ) -> Option<bool> {
+        let plan = &mut self.planned.plan;
+        let known = self.inputs.as_ref()?.len();
+        let new = frame.requests.get(known..).unwrap_or_default();
+        let shares = !plan.planes.is_empty();
+        if !new.is_empty() {
+            // Their lists and commands come behind all rows.
+            let has_siblings = plan.batches.iter().any(|batch| !batch.siblings.is_empty());
+            if !occlusion.is_empty() || has_siblings || new.iter().any(|new| !new.more.is_empty()) {
+                return None;
+            }
+            let resolved = Resolved::of(frame, known);
+            plan.grow(resolved.requests(frame, sets), self.limits);
+            if self.may_share && !shares && plan.row_count() > self.own_planes {
+                return None;
+            }
+            for (index, request) in frame.requests.iter().enumerate().skip(known) {
+                set_resting(plan, index, request);
+            }
+        }
+        if shares {
+            self.shared.grow(plan, frame);
+            if self.shared.are_many(frame) {
+                return None;
+            }
+        }
+        if !new.is_empty() {
+            self.has_far_first |= new.iter().any(is_far_first);
+            self.planned.keys = batch_keys(plan, None);
+            let known = (&*self.planned.meanings, known);
+            self.planned.meanings = row_meanings(frame, plan, known, &[]);
+            self.inputs.as_mut()?.grow(frame, sets);
+            self.work.mended += new.len() as u64;
+        }
+        Some(!new.is_empty())
     }
 
     fn mend_moved(&mut self, frame: &CullFrame, sets: &ResidentSets) {
@@ -250,57 +295,12 @@ impl Planner {
     }
 
     fn build(&mut self, frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) {
-        let is_far_first = |request: &CullRequest| request.order == Order::FarFirst;
         self.has_far_first = frame.requests.iter().any(is_far_first);
         let old = self.inputs.take();
         let inputs = PlanInputs::of(frame, occlusion, sets, old);
-        let mut planes: Vec<ViewPlanes> = Vec::new();
-        let mut shapes: Vec<DrawShape> = Vec::with_capacity(frame.requests.len());
-        let mut more = Vec::new();
-        let mut ends = Vec::with_capacity(frame.requests.len());
-        let mut each = RequestPlanes::default();
-        let mut first_row = 0;
-        for request in &frame.requests {
-            let (rows, is_new) = each.of(frame, request);
-            if is_new {
-                first_row = planes.len();
-                planes.extend_from_slice(rows);
-            }
-            shapes.push(request.shape);
-            shapes.extend(coarser(request).iter().map(|level| level.shape));
-            let levels = 0..=coarser(request).len();
-            more.extend(levels.flat_map(|level| further_shapes(request, level)));
-            let rows = match request.views.is_empty() {
-                true => 0..0,
-                false => first_row..planes.len(),
-            };
-            ends.push((rows, shapes.len(), more.len()));
-        }
-        let missing = Set::default();
-        let mut first = (0, 0);
-        let requests = frame.requests.iter().zip(&ends);
-        let requests = requests.map(|(request, (rows, shapes_end, more_end))| {
-            let set = sets.get(request.set).unwrap_or(&missing);
-            let end = (*shapes_end, *more_end);
-            let (first_shape, first_more) = core::mem::replace(&mut first, end);
-            PlanRequest {
-                regions: &set.regions,
-                len: set.len,
-                scale: set.channels.scale,
-                world_from_local: request.world_from_local,
-                sphere: request.sphere,
-                shapes: &shapes[first_shape..end.0],
-                more: &more[first_more..end.1],
-                fades: request.fade > 0.0,
-                thins: request.thins(),
-                rows: &planes[rows.clone()],
-                rings: Some(rings_of(request)),
-                row_group: 1,
-                lists: 1,
-            }
-        });
+        let resolved = Resolved::of(frame, 0);
         let old = core::mem::take(&mut self.planned.plan);
-        let mut plan = old.build_again(requests, self.limits);
+        let mut plan = old.build_again(resolved.requests(frame, sets), self.limits);
         for (index, request) in frame.requests.iter().enumerate() {
             set_resting(&mut plan, index, request);
         }
@@ -330,11 +330,15 @@ impl Planner {
         }
         self.planned = Planned {
             keys: batch_keys(&plan, None),
-            meanings: row_meanings(frame, &plan, &early),
+            meanings: row_meanings(frame, &plan, (&[], 0), &early),
             plan,
         };
         self.inputs = Some(inputs);
     }
+}
+
+fn is_far_first(request: &CullRequest) -> bool {
+    request.order == Order::FarFirst
 }
 
 /// Notes which rows of a request keep nothing in the frame.
@@ -365,12 +369,4 @@ pub(in crate::cull) fn mended<'a>(
         regions: &set.regions,
         len: set.len,
     })
-}
-
-/// The order in which a request's rows list their survivors.
-fn rings_of(request: &CullRequest) -> RowRings {
-    RowRings {
-        radius: request.sphere.radius,
-        is_near_first: request.order == Order::NearFirst,
-    }
 }

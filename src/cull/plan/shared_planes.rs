@@ -19,6 +19,8 @@ const NOTHING: u32 = 0;
 #[derive(Default)]
 pub(in crate::cull) struct SharedPlanes {
     groups: Vec<Group>,
+    /// A group with each transform, unless it has moved since.
+    places: HashMap<GroupKey, usize>,
     /// The group of each request.
     of_requests: Vec<usize>,
     /// The largest group.
@@ -58,6 +60,9 @@ impl Measure {
     }
 }
 
+/// The bits of a transform, and whether the requests are far first.
+type GroupKey = ([u32; 12], bool);
+
 /// Requests with the same transform.
 #[derive(Clone, Copy)]
 struct Group {
@@ -74,6 +79,11 @@ impl Group {
             is_far_first: request.order == Order::FarFirst,
             users: 1,
         }
+    }
+
+    fn key(&self) -> GroupKey {
+        let bits = self.world_from_local.to_cols_array().map(f32::to_bits);
+        (bits, self.is_far_first)
     }
 
     /// What its rows keep in a view, apart from their [`RowSource`]s.
@@ -116,17 +126,44 @@ impl SharedPlanes {
     fn group(&mut self, frame: &CullFrame) {
         self.is_new = true;
         self.groups.clear();
+        self.places.clear();
         self.of_requests.clear();
-        let mut places: HashMap<([u32; 12], bool), usize> = HashMap::new();
         for request in &frame.requests {
-            let group = Group::of(request);
-            let bits = group.world_from_local.to_cols_array().map(f32::to_bits);
-            let place = *places.entry((bits, group.is_far_first)).or_insert_with(|| {
-                self.groups.push(Group { users: 0, ..group });
+            self.group_one(request);
+        }
+    }
+
+    /// Puts the next request into a group. Returns that group.
+    fn group_one(&mut self, request: &CullRequest) -> usize {
+        let group = Group::of(request);
+        let key = group.key();
+        let known = self.places.get(&key).copied();
+        let place = match known.filter(|place| self.groups[*place].key() == key) {
+            Some(place) => {
+                self.groups[place].users += 1;
+                place
+            }
+            None => {
+                self.groups.push(group);
+                self.places.insert(key, self.groups.len() - 1);
                 self.groups.len() - 1
-            });
-            self.groups[place].users += 1;
-            self.of_requests.push(place);
+            }
+        };
+        self.of_requests.push(place);
+        place
+    }
+
+    /// Adds the requests of a frame behind those that it knows, in a plan that has
+    /// [grown](Plan::grow) by them.
+    pub fn grow(&mut self, plan: &mut Plan, frame: &CullFrame) {
+        plan.share_new_rows();
+        let known = self.of_requests.len();
+        for (index, request) in frame.requests.iter().enumerate().skip(known) {
+            self.measured.push(Measure::of(request));
+            let group = self.group_one(request);
+            if group != self.largest {
+                self.others.push(index);
+            }
         }
     }
 
@@ -263,13 +300,24 @@ impl Plan {
     pub(in crate::cull) fn start_sharing(&mut self) {
         for batch in &mut self.batches {
             batch.sources.clear();
-            for chunk in &batch.chunks {
+            batch.planes_of_rows.clear();
+        }
+        self.share_new_rows();
+    }
+
+    /// The same for rows that the plan got after the others.
+    fn share_new_rows(&mut self) {
+        for batch in &mut self.batches {
+            let known = batch.sources.len() as u32;
+            let known = batch
+                .chunks
+                .partition_point(|chunk| chunk.first_row < known);
+            for chunk in &batch.chunks[known..] {
                 let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
                 let rows = batch.chunk_views[rows].iter();
                 let radius = chunk.sphere.w;
                 (batch.sources).extend(rows.map(|row| RowSource::of(row, radius)));
             }
-            batch.planes_of_rows.clear();
             batch
                 .planes_of_rows
                 .resize(batch.chunk_views.len(), NOTHING);

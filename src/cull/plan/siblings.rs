@@ -90,6 +90,9 @@ impl BatchPlan {
         });
         let siblings = shapes.iter().map(|shape| shape.to_sibling());
         self.siblings.extend(siblings);
+        if !self.resting.is_empty() {
+            self.resting.push(false);
+        }
     }
 
     /// Numbers the siblings, after all rows are added.

@@ -5,15 +5,21 @@ use super::{
     view::{BatchSetDraw, ListDraws, ViewBatchSets},
 };
 use crate::cull::{Culler, DrawList, DrawPart, WantedDraws};
-use crate::render::{draw_slots::SlotTable, set_draws::SetDraws};
+use crate::render::{
+    draw_slots::SlotTable,
+    set_draws::{Drawn, SetDraws},
+};
 use bevy::platform::collections::{HashMap, hash_map::Entry};
 
 /// The batch sets of a plan.
 #[derive(Default)]
 pub(super) struct Found {
+    /// By the index of the view.
     pub views: Vec<ViewBatchSets>,
     pub wanted: Vec<WantedDraws>,
     pub tables: Vec<SlotTable>,
+    /// Index of each table in `tables`.
+    places: HashMap<TableKey, u32>,
 }
 
 /// A table describes a page, for what is drawn as one shape of the requests.
@@ -22,7 +28,7 @@ type TableKey = (usize, usize);
 impl Found {
     pub fn new(draws: &SetDraws, culler: &Culler) -> Self {
         let mut found = Self::default();
-        let (places, members) = found.add_tables(draws);
+        let members = found.add_tables(draws);
         // The members of each batch set, in the order of `drawn`.
         let mut sets: Vec<Vec<usize>> = Vec::new();
         for (index, member) in members {
@@ -32,31 +38,83 @@ impl Found {
             }
             sets[number].push(index);
         }
-        sets.retain(|members| members.len() > 1);
-        if sets.is_empty() {
-            found.tables.clear();
-            return found;
+        let sets = (0..).zip(&sets).filter(|(_, members)| members.len() > 1);
+        for (number, members) in sets {
+            found.add_set(number, members, draws, culler);
         }
-        for set in &sets {
-            found.add_set(set, &places, draws, culler);
+        if found.wanted.is_empty() {
+            found = Self::default();
         }
         found
     }
 
-    /// Fills the tables. Returns the table of each entity, and the members that have one.
-    fn add_tables(&mut self, draws: &SetDraws) -> (HashMap<TableKey, u32>, Vec<(usize, Member)>) {
-        let mut places: HashMap<TableKey, u32> = HashMap::default();
+    /// Adds the entities that come after the first `known` ones of the frame: their batch sets are
+    /// there in all views that see them. Returns false if they are not. All must then be found
+    /// again.
+    pub fn grow(&mut self, known: usize, draws: &SetDraws, culler: &Culler) -> bool {
+        let new = draws.drawn.iter().enumerate().skip(known);
+        new.into_iter().all(|(index, drawn)| {
+            let Some(member) = member_of(draws, drawn) else {
+                return true;
+            };
+            let Some(&table) = self.places.get(&table_key(&member, drawn)) else {
+                return false;
+            };
+            let granules = member.granules.first..member.granules.end;
+            !self.tables[table as usize].put(granules, drawn.first_slot)
+                || self.add_member((index, drawn), (member, table), culler, draws)
+        })
+    }
+
+    /// Adds an entity to the batch sets that it is in. Returns false if one is not there.
+    fn add_member(
+        &mut self,
+        (index, drawn): (usize, &Drawn),
+        (member, table): (Member, u32),
+        culler: &Culler,
+        draws: &SetDraws,
+    ) -> bool {
+        let request = drawn.of.request;
+        let views = draws.frame.requests[request].views.iter().enumerate();
+        for (place, &view) in views {
+            let Some(of_view) = self.views.get_mut(view as usize) else {
+                return false;
+            };
+            let Some(&set) = of_view.of_numbers.get(&member.batch_set) else {
+                return false;
+            };
+            for list in ListDraws::lists(culler.hides(view)) {
+                let parts = culler.draw_parts_of(request, (place, view), *list);
+                let commands = parts
+                    .iter()
+                    .filter_map(|part| command_of(culler, drawn, part, table));
+                for command in commands {
+                    let mut known = of_view.sets[set as usize].of(*list).iter();
+                    let known =
+                        known.find(|draw| (draw.batch, draw.table) == (command.batch, table));
+                    let wanted = self.wanted.iter_mut();
+                    let mut wanted = wanted.filter(|wanted| wanted.batch == command.batch);
+                    let Some((wanted, draw)) = wanted.next().zip(known) else {
+                        return false;
+                    };
+                    wanted.draws[draw.draw].push(command.command);
+                }
+            }
+            of_view.add_member(index, set);
+        }
+        true
+    }
+
+    /// Fills the tables. Returns the members that have one.
+    fn add_tables(&mut self, draws: &SetDraws) -> Vec<(usize, Member)> {
         let mut members = Vec::new();
         for (index, drawn) in draws.drawn.iter().enumerate() {
-            let request = draws.frame.requests.get(drawn.of.request);
-            // The granules of a set without rows may have become another's.
-            let has_rows = request.is_some_and(|request| !request.views.is_empty());
-            let Some(member) = drawn.member.filter(|_| has_rows) else {
+            let Some(member) = member_of(draws, drawn) else {
                 continue;
             };
             let granules = member.granules;
             let next = self.tables.len() as u32;
-            let place = match places.entry((granules.page, drawn.of.shape)) {
+            let place = match self.places.entry(table_key(&member, drawn)) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => {
                     self.tables.push(SlotTable::default());
@@ -68,17 +126,11 @@ impl Found {
                 members.push((index, member));
             }
         }
-        (places, members)
+        members
     }
 
     /// Adds a batch set in all views in which several of its members are.
-    fn add_set(
-        &mut self,
-        members: &[usize],
-        tables: &HashMap<TableKey, u32>,
-        draws: &SetDraws,
-        culler: &Culler,
-    ) {
+    fn add_set(&mut self, number: u32, members: &[usize], draws: &SetDraws, culler: &Culler) {
         let mut by_view: Vec<InView> = Vec::new();
         for &index in members {
             let drawn = &draws.drawn[index];
@@ -87,18 +139,10 @@ impl Found {
             else {
                 continue;
             };
-            let key = (member.granules.page, drawn.of.shape);
-            let Some(&table) = tables.get(&key) else {
+            let Some(&table) = self.places.get(&table_key(&member, drawn)) else {
                 continue;
             };
             for (place, view) in request.views.iter().enumerate() {
-                let command = |part: &DrawPart| {
-                    Some(Command {
-                        batch: part.batch,
-                        table,
-                        command: culler.command_of(part, drawn.of.shape)?,
-                    })
-                };
                 let at = *view as usize;
                 if by_view.len() <= at {
                     by_view.resize_with(at + 1, Default::default);
@@ -106,7 +150,9 @@ impl Found {
                 by_view[at].members.push(index);
                 for list in ListDraws::lists(culler.hides(*view)) {
                     let parts = culler.draw_parts_of(drawn.of.request, (place, *view), *list);
-                    let commands = parts.iter().filter_map(command);
+                    let commands = parts
+                        .iter()
+                        .filter_map(|part| command_of(culler, drawn, part, table));
                     by_view[at]
                         .commands
                         .extend(commands.map(|command| (*list, command)));
@@ -130,14 +176,35 @@ impl Found {
                 lists.add(list, BatchSetDraw { batch, table, draw });
             }
             let view = &mut self.views[view];
-            view.of_drawn.resize(draws.drawn.len(), None);
-            for member in &found.members {
-                view.of_drawn[*member] = Some(view.sets.len() as u32);
-            }
+            let set = view.sets.len() as u32;
+            view.of_numbers.insert(number, set);
             view.sets.push(lists);
-            view.members.push(found.members);
+            view.members.push(Vec::new());
+            for member in found.members {
+                view.add_member(member, set);
+            }
         }
     }
+}
+
+/// What decides the batch set of an entity, if it has rows: otherwise its granules may have become
+/// another's.
+fn member_of(draws: &SetDraws, drawn: &Drawn) -> Option<Member> {
+    let request = draws.frame.requests.get(drawn.of.request)?;
+    drawn.member.filter(|_| !request.views.is_empty())
+}
+
+fn table_key(member: &Member, drawn: &Drawn) -> TableKey {
+    (member.granules.page, drawn.of.shape)
+}
+
+/// The command of an entity's part.
+fn command_of(culler: &Culler, drawn: &Drawn, part: &DrawPart, table: u32) -> Option<Command> {
+    Some(Command {
+        batch: part.batch,
+        table,
+        command: culler.command_of(part, drawn.of.shape)?,
+    })
 }
 
 /// The members of a batch set that a view sees.

@@ -1,6 +1,7 @@
 //! The batch sets of a view.
 
 use crate::cull::DrawList;
+use bevy::platform::collections::HashMap;
 
 /// A part of a batch set in one batch of the culling: one multi-draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +54,24 @@ fn place(list: DrawList) -> usize {
 #[derive(Default)]
 pub(super) struct ViewBatchSets {
     /// The batch set of each entity.
-    pub of_drawn: Vec<Option<u32>>,
+    of_drawn: Vec<Option<u32>>,
+    /// The batch sets by their [numbers](super::member::BatchSetNumbers).
+    pub of_numbers: HashMap<u32, u32>,
     pub sets: Vec<ListDraws>,
     /// The members of each batch set.
     pub members: Vec<Vec<usize>>,
 }
 
 impl ViewBatchSets {
+    /// Adds an entity to a batch set.
+    pub fn add_member(&mut self, drawn: usize, set: u32) {
+        if self.of_drawn.len() <= drawn {
+            self.of_drawn.resize(drawn + 1, None);
+        }
+        self.of_drawn[drawn] = Some(set);
+        self.members[set as usize].push(drawn);
+    }
+
     /// The batch set of an entity.
     pub fn of(&self, drawn: usize) -> Option<u32> {
         self.of_drawn.get(drawn).copied().flatten()

@@ -102,11 +102,43 @@ impl PlanInputs {
         sets: &ResidentSets,
         old: Option<Self>,
     ) -> Self {
-        let (mut requests, mut views, mut more) = match old {
+        let (requests, views, more) = match old {
             Some(old) => (emptied(old.requests), emptied(old.views), emptied(old.more)),
             None => Default::default(),
         };
-        for request in &frame.requests {
+        let mut inputs = Self {
+            sets: sets.version(),
+            requests,
+            views,
+            more,
+            occlusion: occlusion
+                .iter()
+                .map(|view| HidingInputs {
+                    view: view.view,
+                    key: view.key,
+                    is_frozen: view.is_frozen,
+                    requests: view.requests.clone(),
+                })
+                .collect(),
+        };
+        inputs.grow(frame, sets);
+        inputs
+    }
+
+    /// Number of requests.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Adds the requests of a frame behind those that it knows.
+    pub fn grow(&mut self, frame: &CullFrame, sets: &ResidentSets) {
+        let Self {
+            requests,
+            views,
+            more,
+            ..
+        } = self;
+        for request in frame.requests.iter().skip(requests.len()) {
             views.extend(views_of(frame, &request.views).map(|(view, _)| view));
             more.extend_from_slice(&request.more);
             requests.push(RequestInputs {
@@ -126,26 +158,12 @@ impl PlanInputs {
                 more_end: more.len(),
             });
         }
-        Self {
-            sets: sets.version(),
-            requests,
-            views,
-            more,
-            occlusion: occlusion
-                .iter()
-                .map(|view| HidingInputs {
-                    view: view.view,
-                    key: view.key,
-                    is_frozen: view.is_frozen,
-                    requests: view.requests.clone(),
-                })
-                .collect(),
-        }
     }
 
     /// Follows the frame, if its plan differs in few numbers only, apart from the planes of its
     /// views: `moved` are then the requests with another transform, or whose set has another
-    /// length, but no other blocks. Returns false if the frame needs another plan.
+    /// length, but no other blocks. The frame may have more requests, behind those that are known.
+    /// Returns false if it needs another plan.
     pub fn follow(
         &mut self,
         frame: &CullFrame,
@@ -154,7 +172,8 @@ impl PlanInputs {
         moved: &mut Vec<usize>,
     ) -> bool {
         moved.clear();
-        if self.requests.len() != frame.requests.len() || !self.have_occlusion_of(occlusion) {
+        let known = self.requests.len();
+        if known > frame.requests.len() || !self.have_occlusion_of(occlusion) {
             return false;
         }
         let sets_stay = self.sets == sets.version();
@@ -162,10 +181,11 @@ impl PlanInputs {
             // Most changes of sets concern sets that no request names.
             Some(changed) if sets_stay => changed
                 .iter()
+                .filter(|index| **index < known)
                 .all(|index| self.follow_one(frame, *index, None, moved)),
             _ => {
                 let sets = (!sets_stay).then_some(sets);
-                (0..frame.requests.len()).all(|index| self.follow_one(frame, index, sets, moved))
+                (0..known).all(|index| self.follow_one(frame, index, sets, moved))
             }
         };
         if !all_follow {

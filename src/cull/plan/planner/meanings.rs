@@ -7,19 +7,26 @@ use crate::cull::{
 };
 use std::sync::Arc;
 
-/// Request, view and number of instances of each row of each batch.
-/// `early` are the rows that may be hidden.
+/// Request, view and number of instances of each row of each batch. `known` is what the rows of the
+/// first `first_new` requests mean, before other rows. `early` are the rows that may be hidden.
 pub(super) fn row_meanings(
     frame: &CullFrame,
     plan: &Plan,
+    (known, first_new): (&[Arc<[RowMeaning]>], usize),
     early: &[DrawPart],
 ) -> Vec<Arc<[RowMeaning]>> {
     let mut batches: Vec<_> = plan
         .batches
         .iter()
-        .map(|batch| vec![RowMeaning::default(); batch.chunk_views.len()])
+        .enumerate()
+        .map(|(index, batch)| {
+            let mut rows = Vec::with_capacity(batch.chunk_views.len());
+            rows.extend(known.get(index).into_iter().flat_map(|known| known.iter()));
+            rows.resize(batch.chunk_views.len(), RowMeaning::default());
+            rows
+        })
         .collect();
-    for (index, request) in frame.requests.iter().enumerate() {
+    for (index, request) in frame.requests.iter().enumerate().skip(first_new) {
         for (slot, (view, _)) in views_of(frame, &request.views).enumerate() {
             for part in plan.parts(index, slot) {
                 batches[part.batch][part.row as usize] = RowMeaning {
@@ -36,8 +43,10 @@ pub(super) fn row_meanings(
     for part in early {
         batches[part.batch][part.row as usize].list = DrawList::Early;
     }
-    for (rows, plan) in batches.iter_mut().zip(&plan.batches) {
-        for chunk in &plan.chunks {
+    for (index, (rows, plan)) in batches.iter_mut().zip(&plan.batches).enumerate() {
+        let known = known.get(index).map_or(0, |known| known.len() as u32);
+        let known = plan.chunks.partition_point(|chunk| chunk.first_row < known);
+        for chunk in &plan.chunks[known..] {
             let range = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
             for row in &mut rows[range] {
                 if row.level == 0 {
