@@ -123,7 +123,7 @@ pub struct Cli {
         default_value_t,
         conflicts_with = "peer"
     )]
-    pub occlusion: Occlusion,
+    occlusion: Occlusion,
     /// Draw each level of detail in its own color
     #[arg(long, conflicts_with_all = ["peer", "meshlets"])]
     pub color_lods: bool,
@@ -211,6 +211,15 @@ impl Cli {
             near_levels_from: self.near_levels_from,
             color_occlusion: self.color_occlusion,
             ..Default::default()
+        }
+    }
+
+    /// Whether the camera hides orbs.
+    pub fn occlusion(&self) -> Occlusion {
+        match self.occlusion {
+            // What pauses has no colors.
+            Occlusion::Auto if self.color_occlusion => Occlusion::On,
+            occlusion => occlusion,
         }
     }
 
@@ -303,8 +312,10 @@ pub enum Lods {
 /// Whether the camera hides orbs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Occlusion {
-    /// Orbs behind others are not drawn
+    /// Orbs behind others are not drawn, while that pays
     #[default]
+    Auto,
+    /// Orbs behind others are not drawn
     On,
     /// The same by a depth prepass and Bevy's OcclusionCulling
     Prepass,
@@ -493,9 +504,11 @@ mod tests {
         assert_eq!(parse("")?.lods, Lods::On);
         assert_eq!(parse("--lods=off")?.lods, Lods::Off);
         assert!(parse("--peer bevy --lods=off").is_err());
-        assert_eq!(parse("")?.occlusion, Occlusion::On);
-        assert_eq!(parse("--occlusion=off")?.occlusion, Occlusion::Off);
-        let prepass = parse("--occlusion=prepass")?.occlusion;
+        assert_eq!(parse("")?.occlusion(), Occlusion::Auto);
+        assert_eq!(parse("--occlusion=on")?.occlusion(), Occlusion::On);
+        assert_eq!(parse("--color-occlusion")?.occlusion(), Occlusion::On);
+        assert_eq!(parse("--occlusion=off")?.occlusion(), Occlusion::Off);
+        let prepass = parse("--occlusion=prepass")?.occlusion();
         assert_eq!(prepass, Occlusion::Prepass);
         assert!(parse("--color-lods --meshlets").is_err());
         assert!(parse("--color-occlusion")?.color_occlusion);

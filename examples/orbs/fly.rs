@@ -65,7 +65,7 @@ pub fn add(app: &mut App, cli: &Cli, field: Field, sets: Vec<LayerSet>) {
     }
     let mut opening = Some((field, sets));
     let occlusion = match cli.peer {
-        None => cli.occlusion,
+        None => cli.occlusion(),
         Some(_) => Occlusion::Off,
     };
     app.add_systems(Startup, move |world: &mut World| {
@@ -98,7 +98,7 @@ fn toggle_occlusion(
         let mut camera = commands.entity(camera);
         match hides_own || hides_bevys {
             true => camera.remove::<(InstanceOcclusion, OcclusionCulling, DepthPrepass)>(),
-            false => camera.insert(InstanceOcclusion::default()),
+            false => camera.insert(InstanceOcclusion::auto()),
         };
     }
 }

@@ -145,7 +145,7 @@ impl Stage {
             ))
             .id();
         if cli.peer.is_none() {
-            look::equip(&mut world.entity_mut(camera), cli.occlusion);
+            look::equip(&mut world.entity_mut(camera), cli.occlusion());
         }
         if cli.size.x > 16 * cli.size.y {
             // For a picture that is one long strip, Bevy's bloom makes textures beyond the limit.

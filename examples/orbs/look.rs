@@ -72,6 +72,7 @@ pub fn levels(shape: Shape) -> Result<Vec<(Mesh, f32)>, MeshletError> {
 /// Lets a camera hide orbs behind others.
 pub fn equip(camera: &mut EntityWorldMut<'_>, occlusion: Occlusion) {
     match occlusion {
+        Occlusion::Auto => camera.insert(InstanceOcclusion::auto()),
         Occlusion::On => camera.insert(InstanceOcclusion::default()),
         Occlusion::Prepass => camera.insert((DepthPrepass, OcclusionCulling)),
         Occlusion::Off => camera,

@@ -33,10 +33,10 @@ pub struct ScatterLayer {
     pub step: f32,
     /// What makes layers differ.
     pub seed: u32,
-    /// Side of the part of a cell in which its candidate stands, in steps: 0 to [`SCATTER_STEPS`].
+    /// Side of the part of a cell in which its candidate stands, in steps: 0 to `SCATTER_STEPS`.
     pub jitter: u32,
     /// Square of the distance, in steps, within which only one of two candidates stands: at most
-    /// the square of [`SCATTER_STEPS`].
+    /// the square of `SCATTER_STEPS`.
     pub min_apart: u32,
     /// First step of the maps' area along X.
     pub first_x: i32,
