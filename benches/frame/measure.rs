@@ -94,7 +94,7 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.warm_up()?;
     let full = stage.measure()?;
     let cut = match case.occlusion {
-        Some(Occlusion::On | Occlusion::Prepass) => Some(stage.cut()?),
+        Some(Occlusion::Auto | Occlusion::On | Occlusion::Prepass) => Some(stage.cut()?),
         Some(Occlusion::Off) | None => None,
     };
     let verified = stage.verify()?;
@@ -193,16 +193,15 @@ impl<'a> Stage<'a> {
         let mut eye = world.entity_mut(camera);
         match (case.occlusion, case.peer) {
             (None | Some(Occlusion::Off), _) => {}
-            (Some(Occlusion::On), Peer::Sets) => {
+            (Some(how @ (Occlusion::Auto | Occlusion::On)), Peer::Sets) => {
                 let own = InstanceOcclusion::default();
-                let near_pixels = settings.near_pixels.unwrap_or(own.near_pixels);
                 eye.insert(InstanceOcclusion {
-                    near_pixels,
-                    ..default()
+                    near_pixels: settings.near_pixels.unwrap_or(own.near_pixels),
+                    may_pause: how == Occlusion::Auto,
                 });
             }
             // Bevy's needs a prepass.
-            (Some(Occlusion::Prepass), _) | (Some(Occlusion::On), Peer::Bevy) => {
+            (Some(Occlusion::Prepass), _) | (Some(Occlusion::Auto | Occlusion::On), Peer::Bevy) => {
                 eye.insert((DepthPrepass, OcclusionCulling));
             }
         }

@@ -139,8 +139,8 @@ impl MultiDraws {
         })
     }
 
-    /// Takes the commands that are wanted of a frame, and of those after it with the same plan.
-    /// Returns the number of bytes uploaded.
+    /// Takes the commands that are wanted of a frame, and of those after it with the same
+    /// [plan](Culler::plan_version). Returns the number of bytes uploaded.
     ///
     /// # Errors
     /// [`CullError::Gpu`]: the device refuses a buffer. There are then no multi-draws.

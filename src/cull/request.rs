@@ -229,7 +229,8 @@ pub struct CullFrame {
     /// All requests.
     pub requests: Vec<CullRequest>,
     /// Indices of the requests that differ from the frame that was prepared before, if the caller
-    /// knows them: the others are then not compared. `None` compares all.
+    /// knows them: the others are then not compared, except for those behind the requests of that
+    /// frame. `None` compares all.
     pub changed: Option<Vec<usize>>,
 }
 

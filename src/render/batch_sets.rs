@@ -110,27 +110,26 @@ impl BatchSets {
     ) {
         let plan = culler.plan_version();
         let batches = (0..culler.batch_count()).map(|batch| culler.batch_version(batch).is_some());
-        let made_from = self.made_from.take();
-        let known = made_from
-            .as_ref()
-            .and_then(|from| from.known(draws, plan, batches.clone()));
-        let stays = match known {
-            Some(known) if known == draws.drawn.len() => true,
-            Some(known) => self.found.grow(known, draws, culler) && self.want(slots, gpu),
-            None => false,
-        };
-        if !stays {
-            self.find(draws, culler, slots, gpu);
+        let known = self.made_from.as_ref();
+        let known = known.and_then(|from| from.known(draws, plan, batches.clone()));
+        if known != Some(draws.drawn.len()) {
+            let grows = |first_new| {
+                self.found.grow(first_new, draws, culler) && self.upload_wanted(slots, gpu)
+            };
+            if !known.is_some_and(grows) {
+                self.find(draws, culler, slots, gpu);
+            }
+            let made_from = self.made_from.take();
+            let mut entities = made_from.map_or(Vec::new(), |from| from.entities);
+            entities.truncate(known.unwrap_or(0));
+            let new = draws.drawn.iter().skip(entities.len());
+            entities.extend(new.map(Made::from));
+            self.made_from = Some(MadeFrom {
+                plan,
+                batches: batches.collect(),
+                entities,
+            });
         }
-        let mut entities = made_from.map_or(Vec::new(), |from| from.entities);
-        entities.truncate(known.filter(|_| stays).unwrap_or(0));
-        let new = draws.drawn.iter().skip(entities.len());
-        entities.extend(new.map(Made::from));
-        self.made_from = Some(MadeFrom {
-            plan,
-            batches: batches.collect(),
-            entities,
-        });
         if let Some(Ok(multi)) = &mut self.draws
             && !self.found.views.is_empty()
             && let Err(error) = multi.prepare(gpu.device, culler)
@@ -171,12 +170,12 @@ impl BatchSets {
             CullingTier::Cpu => Found::default(),
             _ => Found::new(draws, culler),
         };
-        self.want(slots, gpu);
+        self.upload_wanted(slots, gpu);
     }
 
     /// Uploads the tables and commands of what was found. Returns false if the device refused them:
     /// then there are no batch sets.
-    fn want(&mut self, slots: &mut DrawSlots, gpu: Gpu<'_>) -> bool {
+    fn upload_wanted(&mut self, slots: &mut DrawSlots, gpu: Gpu<'_>) -> bool {
         slots.set_tables(&self.found.tables);
         if self.found.wanted.is_empty() {
             return true;

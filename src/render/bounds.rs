@@ -69,10 +69,28 @@ pub(super) struct BoundsTable {
     lightmap: Option<Ref<'static, Lightmap>>,
 }
 
+impl BoundsTableItem<'_, '_> {
+    fn has_changed(&self) -> bool {
+        fn is_new<T: Component>(component: &Option<Ref<T>>) -> bool {
+            component
+                .as_ref()
+                .is_some_and(|component| component.is_changed())
+        }
+        self.instances.is_changed()
+            || self.mesh.is_changed()
+            || is_new(&self.radius)
+            || is_new(&self.offset)
+            || is_new(&self.wind)
+            || is_new(&self.lods)
+            || is_new(&self.impostor)
+            || is_new(&self.skin)
+            || is_new(&self.lightmap)
+    }
+}
+
 impl<'w> BoundsTableContiguousItem<'w, '_> {
     fn ticks(&self) -> TableTicks<'w, 9> {
         TableTicks {
-            entities: self.entity,
             columns: [
                 ticks_of(Some(&self.instances)),
                 ticks_of(Some(&self.mesh)),
@@ -123,9 +141,18 @@ impl BoundsChanges<'_, '_> {
             .chain(skin.read())
             .chain(lightmap.read());
         let mut changed: Vec<_> = removed.collect();
-        // All of these components lie in tables.
-        for table in self.tables.contiguous_iter().into_iter().flatten() {
-            changed.extend(table.ticks().changed());
+        match self.tables.contiguous_iter() {
+            Ok(tables) => {
+                for table in tables {
+                    let ticks = table.ticks();
+                    changed.extend(ticks.changed_rows().map(|row| table.entity[row]));
+                }
+            }
+            // The app disables entities by a component that lies in no table.
+            Err(_) => {
+                let items = self.tables.iter().filter(BoundsTableItem::has_changed);
+                changed.extend(items.map(|item| item.entity));
+            }
         }
         if self.sets.read().count() + self.meshes.read().count() > 0 {
             changed.extend(&self.of_assets);

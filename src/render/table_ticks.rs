@@ -4,14 +4,10 @@
 //! a component lie next to each other in a table, so that looking at all of them takes about a
 //! tenth of that. Most tables have none that is new.
 
-use bevy::{
-    ecs::change_detection::{ContiguousRef, Tick},
-    prelude::*,
-};
+use bevy::ecs::change_detection::{ContiguousRef, Tick};
 
 /// When some components of the entities of a table changed.
 pub(super) struct TableTicks<'w, const COLUMNS: usize> {
-    pub entities: &'w [Entity],
     /// A tick per entity; empty for a component that the table lacks.
     pub columns: [&'w [Tick]; COLUMNS],
     /// When the system ran last, and when it runs now.
@@ -39,19 +35,16 @@ impl<const COLUMNS: usize> TableTicks<'_, COLUMNS> {
         })
     }
 
-    /// The entities of which something changed since the system ran last.
-    pub fn changed(&self) -> impl Iterator<Item = Entity> {
-        let rows = if self.have_changed() {
-            0..self.entities.len()
-        } else {
-            0..0
+    /// The rows of the entities of which something changed since the system ran last.
+    pub fn changed_rows(&self) -> impl Iterator<Item = usize> {
+        let rows = match self.have_changed() {
+            true => self.columns.iter().map(|column| column.len()).max(),
+            false => None,
         };
-        let is_new = |row: usize| {
-            let mut ticks = self.columns.iter().filter_map(|column| column.get(row));
+        (0..rows.unwrap_or(0)).filter(|row| {
+            let mut ticks = self.columns.iter().filter_map(|column| column.get(*row));
             ticks.any(|tick| self.is_new(*tick))
-        };
-        rows.filter(move |row| is_new(*row))
-            .filter_map(|row| self.entities.get(row).copied())
+        })
     }
 
     fn is_new(&self, tick: Tick) -> bool {
@@ -63,7 +56,10 @@ impl<const COLUMNS: usize> TableTicks<'_, COLUMNS> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bevy::ecs::{query::QueryData, system::RunSystemOnce};
+    use bevy::{
+        ecs::{query::QueryData, system::RunSystemOnce},
+        prelude::*,
+    };
 
     #[derive(Component)]
     struct Always(u32);
@@ -86,14 +82,14 @@ mod tests {
         let tables = tables.contiguous_iter().expect("dense components");
         let by_ticks = tables.flat_map(|table| {
             let ticks = TableTicks {
-                entities: table.entity,
                 columns: [
                     ticks_of(Some(&table.always)),
                     ticks_of(table.seldom.as_ref()),
                 ],
                 run: run_of(&table.always),
             };
-            ticks.changed().collect::<Vec<_>>()
+            let rows = ticks.changed_rows();
+            rows.map(|row| table.entity[row]).collect::<Vec<_>>()
         });
         [by_ticks.collect(), filtered.iter().collect()]
     }

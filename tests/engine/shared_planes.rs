@@ -155,7 +155,7 @@ fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
     // The second one shares planes, and the third one starts to when it has more rows.
     let mut cullers = [usize::MAX, 0, 40].map(culler);
     let (_, mut built) = culler(usize::MAX);
-    let (mut grown, mut compared, mut rows, mut visible) = ([0; 3], 0, 0, 0);
+    let (mut grown, mut rows, mut visible) = ([0; 3], 0, 0);
     for case in 0..12 {
         let sets = rng.random_range(4..24);
         let lengths: Vec<usize> = (0..sets).map(|_| rng.random_range(1..1200)).collect();
@@ -204,14 +204,9 @@ fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
                 assert_eq!(plan.batches.len(), expected.batches.len(), "{case} {step}");
                 for (batch, expected) in plan.batches.iter().zip(&expected.batches) {
                     let at = format!("{case} {step} {index}");
-                    // Views that list near first may be others than when rows were added.
-                    if batch.batch.is_near_first == expected.batch.is_near_first {
-                        assert_eq!(batch.batch, expected.batch, "{at}");
-                        assert_eq!(batch.chunks, expected.chunks, "{at}");
-                        assert_eq!(batch.has_rings, expected.has_rings, "{at}");
-                        compared += 1;
-                    }
-                    assert_eq!(batch.chunks.len(), expected.chunks.len(), "{at}");
+                    assert_eq!(batch.batch, expected.batch, "{at}");
+                    assert_eq!(batch.chunks, expected.chunks, "{at}");
+                    assert_eq!(batch.has_rings, expected.has_rings, "{at}");
                     assert_eq!(batch.resting, expected.resting, "{at}");
                     assert_eq!(batch.awake_survivors, expected.awake_survivors, "{at}");
                     let both = batch.chunk_views.iter().zip(&expected.chunk_views);
@@ -225,10 +220,10 @@ fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
             }
         }
     }
-    println!("{grown:?} grown, {compared} batches, {rows} rows, {visible} visible");
+    println!("{grown:?} grown, {rows} rows, {visible} visible");
     assert!(
         grown[0] >= 40 && grown[1] >= 40 && grown[2] >= 20,
         "{grown:?}"
     );
-    assert!(compared > 100 && rows > 5000 && visible > 10_000);
+    assert!(rows > 5000 && visible > 10_000);
 }

@@ -332,3 +332,34 @@ fn bounds_are_updated_after_asset_events() {
     assert!(builds(false));
     assert!(!builds(true), "the other order is possible");
 }
+
+/// A component that lies in no table. Queries that leave out entities with it do not see tables.
+#[derive(Component)]
+#[component(storage = "SparseSet")]
+struct Asleep;
+
+#[test]
+fn sets_are_drawn_if_the_app_disables_entities_by_a_sparse_component() {
+    let draw = |is_sparse| {
+        let mut stage = Stage::new(How::Set(None));
+        if is_sparse {
+            let world = stage.app.world_mut();
+            world.register_disabling_component::<Asleep>();
+        }
+        stage.camera(eye(), ());
+        let ball = stage.mesh(Sphere::new(0.2).mesh().ico(2).unwrap());
+        let look = (ball, stage.standard(red()));
+        stage.spawn_set(&field(40, false), look.clone(), Transform::default());
+        stage.settle();
+        // The assets of the second one are there.
+        let second = stage.spawn_set(&field(40, true), look, Transform::from_xyz(0.0, 1.0, 0.0));
+        let both = stage.picture();
+        stage
+            .entity(second)
+            .insert(Transform::from_xyz(1.0, 1.0, 0.0));
+        let moved = stage.picture();
+        assert!(both != moved);
+        [both, moved]
+    };
+    assert!(draw(true) == draw(false));
+}

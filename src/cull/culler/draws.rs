@@ -77,7 +77,8 @@ impl Culler {
         }
     }
 
-    /// Version of the frame's plan: batches, rows and commands. It stays if sets only move.
+    /// Version of the frame's plan. While it stays, batches, rows and commands keep their indices:
+    /// sets only move, or requests are added behind the others.
     #[must_use]
     pub fn plan_version(&self) -> Version {
         self.planner.version()

@@ -6,11 +6,13 @@ use super::Culler;
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CullerWork {
-    /// Number of plans built, because a request or a set went, or views see other sets, or a set has
-    /// more or fewer blocks. The plans of late lists are built in the same frames.
+    /// Number of plans built, because a request or a set came or went, or views see other sets, or
+    /// a set has more or fewer blocks. The plans of late lists are built in the same frames.
+    /// Requests that come behind the others are added to the plan, unless a view hides instances or
+    /// one has further shapes.
     pub plans: u64,
-    /// Number of requests that moved, or whose set got or lost a few instances, or that came behind
-    /// the others. Their part of the plan was replaced, or added.
+    /// Number of requests that moved, or whose set got or lost a few instances, or that were added.
+    /// The rest of the plan stays.
     pub mended: u64,
     /// Number of writes of instances, scales and data that the queue got.
     pub writes: u64,

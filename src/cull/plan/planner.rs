@@ -238,23 +238,27 @@ impl Planner {
         sets: &ResidentSets,
     ) -> Option<bool> {
         let plan = &mut self.planned.plan;
-        let known = self.inputs.as_ref()?.len();
-        let new = frame.requests.get(known..).unwrap_or_default();
         let shares = !plan.planes.is_empty();
-        if !new.is_empty() {
-            // Their lists and commands come behind all rows.
-            let has_siblings = plan.batches.iter().any(|batch| !batch.siblings.is_empty());
-            if !occlusion.is_empty() || has_siblings || new.iter().any(|new| !new.more.is_empty()) {
-                return None;
-            }
-            let resolved = Resolved::of(frame, known);
-            plan.grow(resolved.requests(frame, sets), self.limits);
-            if self.may_share && !shares && plan.row_count() > self.own_planes {
-                return None;
-            }
-            for (index, request) in frame.requests.iter().enumerate().skip(known) {
-                set_resting(plan, index, request);
-            }
+        let first_new = self.inputs.as_ref()?.len();
+        let new = frame.requests.get(first_new..).unwrap_or_default();
+        if new.is_empty() {
+            return (!shares || !self.shared.are_many(frame)).then_some(false);
+        }
+        // Late lists and the commands of further shapes come behind all rows.
+        let has_siblings = plan.batches.iter().any(|batch| !batch.siblings.is_empty());
+        if !occlusion.is_empty() || has_siblings || new.iter().any(|new| !new.more.is_empty()) {
+            return None;
+        }
+        // A large plan that does not share planes has too many.
+        let was_large = plan.row_count() > self.own_planes;
+        let resolved = Resolved::of(frame, first_new);
+        plan.grow(resolved.requests(frame, sets), self.limits);
+        let is_large = plan.row_count() > self.own_planes;
+        if self.may_share && !shares && is_large && !was_large {
+            return None;
+        }
+        for (index, request) in frame.requests.iter().enumerate().skip(first_new) {
+            set_resting(plan, index, request);
         }
         if shares {
             self.shared.grow(plan, frame);
@@ -262,15 +266,13 @@ impl Planner {
                 return None;
             }
         }
-        if !new.is_empty() {
-            self.has_far_first |= new.iter().any(is_far_first);
-            self.planned.keys = batch_keys(plan, None);
-            let known = (&*self.planned.meanings, known);
-            self.planned.meanings = row_meanings(frame, plan, known, &[]);
-            self.inputs.as_mut()?.grow(frame, sets);
-            self.work.mended += new.len() as u64;
-        }
-        Some(!new.is_empty())
+        self.has_far_first |= new.iter().any(is_far_first);
+        self.planned.keys = batch_keys(plan, None);
+        let known = (&*self.planned.meanings, first_new);
+        self.planned.meanings = row_meanings(frame, plan, known, &[]);
+        self.inputs.as_mut()?.grow(frame, sets);
+        self.work.mended += new.len() as u64;
+        Some(true)
     }
 
     fn mend_moved(&mut self, frame: &CullFrame, sets: &ResidentSets) {

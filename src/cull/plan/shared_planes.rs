@@ -3,9 +3,10 @@
 
 use super::{Plan, bands::bands, planner::views_of};
 use crate::cull::{
-    layout::{RowSource, ViewPlanes},
+    layout::{RowSource, ViewOrder, ViewPlanes},
     request::{CullFrame, CullRequest, CullView, DistanceRange, ErrorRange, LodEye, Order},
 };
+use core::ops::Range;
 use glam::Affine3A;
 use hashbrown::HashMap;
 
@@ -36,6 +37,8 @@ pub(in crate::cull) struct SharedPlanes {
     known: Vec<u32>,
     /// The next frame looks at all requests.
     is_new: bool,
+    /// The requests that the plan has grown by.
+    new: Range<usize>,
     /// All rows of the frame were measured again: views see levels and distances in another way.
     pub has_measured: bool,
 }
@@ -164,7 +167,10 @@ impl SharedPlanes {
             if group != self.largest {
                 self.others.push(index);
             }
+            // The planes of the largest group keep their places.
+            self.is_new |= self.groups[group].users > self.groups[self.largest].users;
         }
+        self.new = known..frame.requests.len();
     }
 
     /// Finds the largest group.
@@ -224,7 +230,8 @@ impl SharedPlanes {
         let is_far_first = self.groups.iter().any(|group| group.is_far_first);
         match &frame.changed {
             Some(changed) if !is_far_first && !self.is_new => {
-                for &request in changed.iter().chain(moved) {
+                let changed = changed.iter().chain(moved).copied();
+                for request in changed.chain(self.new.clone()) {
                     self.set_rows(plan, frame, request);
                 }
                 let others = core::mem::take(&mut self.others);
@@ -240,6 +247,7 @@ impl SharedPlanes {
             }
         }
         self.is_new = false;
+        self.new = 0..0;
     }
 
     /// Gives a request a separate group, unless it has one.
@@ -287,8 +295,11 @@ impl SharedPlanes {
                 batch.set_resting(part.chunk, part.row, rests);
                 // The host sorts by these.
                 if group.is_far_first {
-                    batch.chunk_views[part.row as usize].planes.order =
-                        plan.planes[planes as usize].order;
+                    batch.chunk_views[part.row as usize].planes.order = ViewOrder {
+                        // A batch has room to sort near first if one of its rows is near first.
+                        is_near_first: 0,
+                        ..plan.planes[planes as usize].order
+                    };
                 }
             }
         }
@@ -308,11 +319,10 @@ impl Plan {
     /// The same for rows that the plan got after the others.
     fn share_new_rows(&mut self) {
         for batch in &mut self.batches {
-            let known = batch.sources.len() as u32;
-            let known = batch
-                .chunks
-                .partition_point(|chunk| chunk.first_row < known);
-            for chunk in &batch.chunks[known..] {
+            let first_row = batch.sources.len() as u32;
+            let chunks = &batch.chunks;
+            let first_chunk = chunks.partition_point(|chunk| chunk.first_row < first_row);
+            for chunk in &chunks[first_chunk..] {
                 let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
                 let rows = batch.chunk_views[rows].iter();
                 let radius = chunk.sphere.w;

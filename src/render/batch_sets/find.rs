@@ -48,12 +48,11 @@ impl Found {
         found
     }
 
-    /// Adds the entities that come after the first `known` ones of the frame: their batch sets are
-    /// there in all views that see them. Returns false if they are not. All must then be found
-    /// again.
-    pub fn grow(&mut self, known: usize, draws: &SetDraws, culler: &Culler) -> bool {
-        let new = draws.drawn.iter().enumerate().skip(known);
-        new.into_iter().all(|(index, drawn)| {
+    /// Adds the entities of the frame from `first_new` on to batch sets that are there. Returns
+    /// false if one is missing, of some entity in some view: all must then be found again.
+    pub fn grow(&mut self, first_new: usize, draws: &SetDraws, culler: &Culler) -> bool {
+        let mut new = draws.drawn.iter().enumerate().skip(first_new);
+        new.all(|(index, drawn)| {
             let Some(member) = member_of(draws, drawn) else {
                 return true;
             };
@@ -66,7 +65,7 @@ impl Found {
         })
     }
 
-    /// Adds an entity to the batch sets that it is in. Returns false if one is not there.
+    /// Adds an entity to its batch set in each view. Returns false if one is missing.
     fn add_member(
         &mut self,
         (index, drawn): (usize, &Drawn),
@@ -89,15 +88,15 @@ impl Found {
                     .iter()
                     .filter_map(|part| command_of(culler, drawn, part, table));
                 for command in commands {
-                    let mut known = of_view.sets[set as usize].of(*list).iter();
-                    let known =
-                        known.find(|draw| (draw.batch, draw.table) == (command.batch, table));
-                    let wanted = self.wanted.iter_mut();
-                    let mut wanted = wanted.filter(|wanted| wanted.batch == command.batch);
-                    let Some((wanted, draw)) = wanted.next().zip(known) else {
+                    let mut draws = of_view.sets[set as usize].of(*list).iter();
+                    let draw =
+                        draws.find(|draw| (draw.batch, draw.table) == (command.batch, table));
+                    let mut batches = self.wanted.iter_mut();
+                    let batch = batches.find(|wanted| wanted.batch == command.batch);
+                    let Some((draw, batch)) = draw.zip(batch) else {
                         return false;
                     };
-                    wanted.draws[draw.draw].push(command.command);
+                    batch.draws[draw.draw].push(command.command);
                 }
             }
             of_view.add_member(index, set);

@@ -17,6 +17,7 @@ use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
     ecs::{entity::EntityHashMap, query::QueryData, system::SystemParam},
+    log::warn_once,
     pbr::Lightmap,
     prelude::*,
     render::Extract,
@@ -72,7 +73,6 @@ impl SetTableContiguousItem<'_, '_> {
     /// When values changed, except transforms.
     fn values(&self) -> TableTicks<'_, 9> {
         TableTicks {
-            entities: self.entity,
             columns: [
                 ticks_of(Some(&self.instances)),
                 ticks_of(self.sphere.as_ref()),
@@ -91,7 +91,6 @@ impl SetTableContiguousItem<'_, '_> {
     /// When transforms changed.
     fn transforms(&self) -> TableTicks<'_, 1> {
         TableTicks {
-            entities: self.entity,
             columns: [ticks_of(Some(&self.transform))],
             run: run_of(&self.transform),
         }
@@ -107,7 +106,6 @@ impl SetTableContiguousItem<'_, '_> {
 #[derive(SystemParam)]
 pub(super) struct EntityChanges<'w, 's> {
     tables: Extract<'w, 's, Query<'static, 'static, SetTable>>,
-    transforms: Extract<'w, 's, Query<'static, 'static, &'static GlobalTransform>>,
 }
 
 /// The entities with sets, as they were read.
@@ -143,8 +141,11 @@ impl Roster {
 
     /// Whether the entities, and their values, are as they were read.
     fn has_read(&self, changes: &EntityChanges) -> bool {
-        // An error means that a component does not lie in a table, as all of them do.
         let Ok(tables) = changes.tables.contiguous_iter() else {
+            warn_once!(
+                "all entities with GpuInstances are read in each frame, because the app disables \
+                 entities by a component that is no table component: use StorageType::Table for it"
+            );
             return false;
         };
         let mut known = self.tables.iter();
@@ -186,12 +187,10 @@ impl Roster {
     /// Gives sets of entities that moved their new transforms, in the extraction with this number.
     pub(super) fn follow(&self, changes: &EntityChanges, sets: &mut [ExtractedSet], now: u64) {
         for table in changes.tables.contiguous_iter().into_iter().flatten() {
-            for entity in table.transforms().changed() {
-                let place = self.places.get(&entity);
-                if let Some(set) = place.and_then(|place| sets.get_mut(*place))
-                    && let Ok(transform) = changes.transforms.get(entity)
-                {
-                    set.world_from_local = transform.affine();
+            for row in table.transforms().changed_rows() {
+                let place = self.places.get(&table.entity[row]);
+                if let Some(set) = place.and_then(|place| sets.get_mut(*place)) {
+                    set.world_from_local = table.transform[row].affine();
                     set.changed_in = now;
                 }
             }

@@ -72,8 +72,8 @@ pub struct FrameWork {
     /// (unless they are small sets, and there are many), or a set has more or fewer blocks of 1,024
     /// instances.
     pub plans: u64,
-    /// Number of requests that moved, or whose sets got or lost a few instances, or that are new:
-    /// no view has seen their sets before. The plan stays, except for their part of it.
+    /// Number of requests that moved, changed their length by a few instances, or were added behind
+    /// the others. The plan stays, except for their part of it.
     pub moved: u64,
     /// Number of entities whose material was looked at: they are new, or came into view, or their
     /// material changed.

@@ -44,9 +44,10 @@ pub(super) fn row_meanings(
         batches[part.batch][part.row as usize].list = DrawList::Early;
     }
     for (index, (rows, plan)) in batches.iter_mut().zip(&plan.batches).enumerate() {
-        let known = known.get(index).map_or(0, |known| known.len() as u32);
-        let known = plan.chunks.partition_point(|chunk| chunk.first_row < known);
-        for chunk in &plan.chunks[known..] {
+        let first_row = known.get(index).map_or(0, |known| known.len() as u32);
+        let chunks = &plan.chunks;
+        let first_chunk = chunks.partition_point(|chunk| chunk.first_row < first_row);
+        for chunk in &chunks[first_chunk..] {
             let range = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
             for row in &mut rows[range] {
                 if row.level == 0 {
