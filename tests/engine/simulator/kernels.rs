@@ -19,10 +19,11 @@ pub fn text(name: &str, is_subgroup: bool) -> String {
 }
 
 /// Kernels that the machine does not know: words of their errors.
-const UNKNOWN: [(&str, &str); 4] = [
+const UNKNOWN: [(&str, &str); 5] = [
     // They read textures.
     ("pyramid", "ImageLoad"),
     ("pyramid_multisampled", "ImageLoad"),
+    ("scatter", "Image "),
     // It multiplies matrices.
     ("mesh_uniforms", "matrices"),
     // For study. It needs integers of 64 bits.
