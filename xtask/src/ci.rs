@@ -89,6 +89,10 @@ const MORE: &[Step<Ci>] = &[
         run: adapter,
     },
     Step {
+        name: "tests of strategies",
+        run: strategies,
+    },
+    Step {
         name: "picture with occlusion",
         run: occlusion,
     },
@@ -296,7 +300,21 @@ fn adapter(ci: &mut Ci) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Every test of the workspace, two programs at a time.
+/// The tests that the step `tests` leaves out.
+fn strategies(ci: &mut Ci) -> Result<Outcome> {
+    let targets = &[
+        "test",
+        "--workspace",
+        EVERY_FEATURE,
+        "--lib",
+        "--test",
+        "engine",
+        "--",
+    ];
+    ci.cargo(&[targets, &test::STRATEGIES[..]].concat())
+}
+
+/// Every test of the workspace except [`test::STRATEGIES`], two programs at a time.
 fn tests(ci: &mut Ci) -> Result<Outcome> {
     ci.cargo(&[test::WORKSPACE, &["--no-run"]].concat())?;
     let project = &ci.project;

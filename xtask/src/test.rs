@@ -49,10 +49,18 @@ pub const PARTS: [&[&str]; 3] = [
     &["--test", "allocations", "--test", "cost", "--test", "rays"],
 ];
 
-/// Runs a part of the tests, already built; true if all pass.
+/// Tests that compare all strategies of a stage, also those that `Auto` never takes: many minutes.
+/// `ci --more` runs them.
+pub const STRATEGIES: [&str; 2] = ["ladder::", "expansion::"];
+
+/// Runs a part of the tests, already built, without [`STRATEGIES`]; true if all pass.
 pub fn part(project: &Project, targets: &[&str], variable: (&str, &str)) -> Result<bool> {
     let mut command = project.cargo();
-    command.args(CHOSEN).args(targets).arg("--no-fail-fast");
+    command
+        .args(CHOSEN)
+        .args(targets)
+        .args(["--no-fail-fast", "--"]);
+    command.args(STRATEGIES.iter().flat_map(|tests| ["--skip", tests]));
     command.env(variable.0, variable.1);
     let status = command.status().context("cargo test does not start")?;
     Ok(status.success())
