@@ -83,9 +83,10 @@ pub(super) struct DrawSlots {
     bytes: Vec<u8>,
     /// The bytes that the GPU does not have.
     changed: ChangedBytes,
-    /// Tables that find the slots of many sets, and whether the GPU lacks them.
+    /// Tables that find the slots of many sets.
     tables: Vec<SlotTable>,
-    has_new_tables: bool,
+    /// Indices of the tables that the GPU lacks.
+    new_tables: Vec<usize>,
     /// The mesh uniforms of the slots, one after the other.
     uniforms: Vec<u8>,
     /// The bytes of `uniforms` that the GPU does not have.
@@ -333,7 +334,7 @@ impl DrawSlots {
         let needed = (self.slots.len() as u64, self.tables.len() as u64);
         let room = self.buffers.as_ref().map(|buffers| buffers.room);
         let fits = room.is_some_and(|room| room.slots >= needed.0 && room.tables >= needed.1);
-        if needed.0 == 0 || fits && self.changed.is_empty() && !self.has_new_tables {
+        if needed.0 == 0 || fits && self.changed.is_empty() && self.new_tables.is_empty() {
             return;
         }
         if !fits {
@@ -355,7 +356,8 @@ impl DrawSlots {
             self.changed.add(0..self.bytes.len());
             self.changed_uniforms.clear();
             self.changed_uniforms.add(0..self.uniforms.len());
-            self.has_new_tables = true;
+            self.new_tables.clear();
+            self.new_tables.extend(0..self.tables.len());
         }
         let Some(buffers) = &self.buffers else {
             return;
@@ -364,21 +366,24 @@ impl DrawSlots {
         self.uploaded += self.changed.write_at(queue, at, &self.bytes);
         let at = (&*buffers.uniforms, 0);
         self.uploaded += self.changed_uniforms.write_at(queue, at, &self.uniforms);
-        if core::mem::take(&mut self.has_new_tables) {
-            for (index, table) in (0..).zip(&self.tables) {
-                let words = buffers.room.selector_of(index, table);
-                let words = bytemuck::cast_slice(&words);
-                queue.write_buffer(&buffers.slots, buffers.room.table(index), words);
-                self.uploaded += words.len() as u64;
-            }
+        for index in self.new_tables.drain(..) {
+            let (place, table) = (index as u64, &self.tables[index]);
+            let words = buffers.room.selector_of(place, table);
+            let words = bytemuck::cast_slice(&words);
+            queue.write_buffer(&buffers.slots, buffers.room.table(place), words);
+            self.uploaded += words.len() as u64;
         }
     }
 
     /// Replaces the tables.
     pub fn set_tables(&mut self, tables: &[SlotTable]) {
-        if self.tables != tables {
-            self.tables = tables.to_vec();
-            self.has_new_tables = true;
+        self.tables.resize_with(tables.len(), SlotTable::default);
+        self.new_tables.retain(|index| *index < tables.len());
+        for (index, (known, table)) in self.tables.iter_mut().zip(tables).enumerate() {
+            if known != table {
+                known.clone_from(table);
+                self.new_tables.push(index);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ pub struct BatchPlan {
     pub sources: Vec<RowSource>,
     /// Index of the planes of each row, if they are shared.
     pub planes_of_rows: Vec<u32>,
-    /// Which rows keep nothing at present; empty if none.
+    /// Which rows keep nothing at present; empty until one does.
     pub resting: Vec<bool>,
     /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
     /// after the commands of the rows.

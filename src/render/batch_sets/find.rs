@@ -61,7 +61,7 @@ impl Found {
             };
             let granules = member.granules.first..member.granules.end;
             !self.tables[table as usize].put(granules, drawn.first_slot)
-                || self.add_member((index, drawn), (member, table), culler, draws)
+                || self.add_member((index, drawn), (member, table), draws, culler)
         })
     }
 
@@ -70,8 +70,8 @@ impl Found {
         &mut self,
         (index, drawn): (usize, &Drawn),
         (member, table): (Member, u32),
-        culler: &Culler,
         draws: &SetDraws,
+        culler: &Culler,
     ) -> bool {
         let request = drawn.of.request;
         let views = draws.frame.requests[request].views.iter().enumerate();

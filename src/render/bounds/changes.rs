@@ -31,25 +31,6 @@ pub(in crate::render) struct BoundsTable {
     lightmap: Option<Ref<'static, Lightmap>>,
 }
 
-impl BoundsTableItem<'_, '_> {
-    fn has_changed(&self) -> bool {
-        fn is_new<T: Component>(component: &Option<Ref<T>>) -> bool {
-            component
-                .as_ref()
-                .is_some_and(|component| component.is_changed())
-        }
-        self.instances.is_changed()
-            || self.mesh.is_changed()
-            || is_new(&self.radius)
-            || is_new(&self.offset)
-            || is_new(&self.wind)
-            || is_new(&self.lods)
-            || is_new(&self.impostor)
-            || is_new(&self.skin)
-            || is_new(&self.lightmap)
-    }
-}
-
 impl<'w> BoundsTableContiguousItem<'w, '_> {
     fn ticks(&self) -> TableTicks<'w, 9> {
         TableTicks {
@@ -110,11 +91,8 @@ impl BoundsChanges<'_, '_> {
                     changed.extend(ticks.changed_rows().map(|row| table.entity[row]));
                 }
             }
-            // The app disables entities by a component that lies in no table.
-            Err(_) => {
-                let items = self.tables.iter().filter(BoundsTableItem::has_changed);
-                changed.extend(items.map(|item| item.entity));
-            }
+            // The app disables entities by a component that lies in no table: extraction warns.
+            Err(_) => changed.extend(self.tables.iter().map(|item| item.entity)),
         }
         if self.sets.read().count() + self.meshes.read().count() > 0 {
             changed.extend(&self.of_assets);
