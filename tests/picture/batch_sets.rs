@@ -147,35 +147,44 @@ fn more_sets_are_not_more_draw_calls() {
     assert_eq!(calls(200), few);
 }
 
-/// A camera that turns meets sets for the first time. They join the others, and no other set is
-/// planned again.
+/// A camera that turns, and its cascades, meet sets for the first time, while another set moves.
+/// They join the others, and no other set is planned again.
 #[test]
 fn sets_that_are_seen_for_the_first_time_join_the_others() {
     const SETS: u32 = 96;
     let run = |how| {
         let mut stage = Stage::new(how);
         let camera = stage.camera(Transform::default(), ());
-        // No shadow map sees what the camera does not.
-        let sun = Transform::default().looking_to(Vec3::new(-0.4, -0.8, -0.3), Vec3::Y);
-        stage.spawn((DirectionalLight::default(), sun));
+        stage
+            .app
+            .insert_resource(DirectionalLightShadowMap { size: 256 });
+        // The cascades see more than the camera, but not all.
+        stage.spawn(sun(2, 9.0));
         let blue = StandardMaterial {
             base_color: Color::srgb(0.2, 0.3, 0.9),
             ..red()
         };
         let materials = [red(), blue].map(|material| stage.standard(material));
+        let mut moving = None;
         for number in 0..SETS {
             let mesh = stage.mesh(mesh(number));
             let turn = TAU * number as f32 / SETS as f32;
-            let at = Transform::from_xyz(turn.sin() * 6.0, -0.5, turn.cos() * 6.0)
+            let at = Transform::from_xyz(turn.sin() * 14.0, -0.5, turn.cos() * 14.0)
                 .with_scale(Vec3::splat(0.3));
             let material = materials[number as usize % 2].clone();
-            stage.spawn_set(&field(20, number % 3 == 0), (mesh, material), at);
+            let set = stage.spawn_set(&field(20, number % 3 == 0), (mesh, material), at);
+            moving = moving.or(Some((set, at)));
         }
         stage.settle();
         let mut seen = Vec::new();
         let steps = (0..6).map(|step| {
             let turn = Quat::from_rotation_y(step as f32 * TAU / 6.0);
             stage.entity(camera).insert(Transform::from_rotation(turn));
+            if let Some((set, at)) = moving {
+                let up = Vec3::Y * 0.1 * step as f32;
+                let at = at.with_translation(at.translation + up);
+                stage.entity(set).insert(at);
+            }
             let mut made = (0, 0);
             if stage.how != How::Entities {
                 for _ in 0..6 {

@@ -1,7 +1,10 @@
 //! What changes at run time is drawn: sets, settings, bounds.
 
 use super::{box_mesh, eye, red, red_boxes};
-use crate::scene::{How, Stage, assert_same_picture, field};
+use crate::{
+    log::Log,
+    scene::{How, Stage, assert_same_picture, field},
+};
 use bevy::{mesh::MeshCompressionArgs, prelude::*};
 use bevy_gpu_culling::prelude::*;
 use image::RgbaImage;
@@ -340,26 +343,32 @@ struct Asleep;
 
 #[test]
 fn sets_are_drawn_if_the_app_disables_entities_by_a_sparse_component() {
+    let log = Log::start();
     let draw = |is_sparse| {
-        let mut stage = Stage::new(How::Set(None));
-        if is_sparse {
-            let world = stage.app.world_mut();
-            world.register_disabling_component::<Asleep>();
-        }
+        // Before the first query is made.
+        let mut stage = Stage::with(How::Set(None), |app| {
+            if is_sparse {
+                app.world_mut().register_disabling_component::<Asleep>();
+            }
+        });
         stage.camera(eye(), ());
         let ball = stage.mesh(Sphere::new(0.2).mesh().ico(2).unwrap());
-        let look = (ball, stage.standard(red()));
-        stage.spawn_set(&field(40, false), look.clone(), Transform::default());
-        stage.settle();
-        // The assets of the second one are there.
-        let second = stage.spawn_set(&field(40, true), look, Transform::from_xyz(0.0, 1.0, 0.0));
+        let look = (Mesh3d(ball), stage.standard(red()));
+        let set = GpuInstances(stage.add(field(40, false)));
+        stage.spawn((look.clone(), set.clone()));
+        let one = stage.picture();
+        // No asset changes with the second entity.
+        let second = stage.spawn((look, set, Transform::from_xyz(0.0, 1.0, 0.0)));
         let both = stage.picture();
-        stage
-            .entity(second)
-            .insert(Transform::from_xyz(1.0, 1.0, 0.0));
+        let at = Transform::from_xyz(1.0, 1.0, 0.0);
+        stage.entity(second).insert(at);
         let moved = stage.picture();
-        assert!(both != moved);
-        [both, moved]
+        assert!(both != one && moved != both);
+        [one, both, moved]
     };
     assert!(draw(true) == draw(false));
+    log.assert_once(&[
+        "WARN",
+        "all entities with GpuInstances are read in each frame",
+    ]);
 }
