@@ -560,7 +560,7 @@ fn a_broken_kernel_is_seen() {
         let mut run = Run { culler, meshlets };
         let mut seen = false;
         let mut scenes =
-            (0..12).map(|seed| meshlet_scene(&mut rng(seed), &[3000, 2000], &[150, 20]));
+            (0..12).map(|seed| meshlet_scene(&mut rng(seed), &[1200, 700], &[150, 20]));
         while let Some(scene) = (!seen).then(|| scenes.next()).flatten() {
             run.frame(gpu, &scene);
             seen = run.check(gpu, &scene).is_err();

@@ -758,7 +758,7 @@ fn a_broken_kernel_is_seen() {
                 let mut rng = rng(seed);
                 // Blocks are the units, or words.
                 culler.limit_fine_words(if seed % 2 == 0 { 0 } else { FINE_WORDS });
-                let max = if is_scanned { 300_000 } else { 20_000 };
+                let max = if is_scanned { 120_000 } else { 8_000 };
                 let lengths = [rng.random_range(max / 20..max), 77];
                 let scene = random_scene(&mut rng, &lengths);
                 run(&mut culler, Gpu::new(&device, &queue), &scene);

@@ -89,8 +89,8 @@ const MORE: &[Step<Ci>] = &[
         run: adapter,
     },
     Step {
-        name: "tests of strategies",
-        run: strategies,
+        name: "long tests",
+        run: long_tests,
     },
     Step {
         name: "picture with occlusion",
@@ -301,20 +301,21 @@ fn adapter(ci: &mut Ci) -> Result<Outcome> {
 }
 
 /// The tests that the step `tests` leaves out.
-fn strategies(ci: &mut Ci) -> Result<Outcome> {
-    let targets = &[
+fn long_tests(ci: &mut Ci) -> Result<Outcome> {
+    let programs = &[
         "test",
         "--workspace",
         EVERY_FEATURE,
-        "--lib",
+        "--test",
+        "app",
         "--test",
         "engine",
         "--",
     ];
-    ci.cargo(&[targets, &test::STRATEGIES[..]].concat())
+    ci.cargo(&[programs, &test::LONG[..]].concat())
 }
 
-/// Every test of the workspace except [`test::STRATEGIES`], two programs at a time.
+/// Every test of the workspace except [`test::LONG`], two programs at a time.
 fn tests(ci: &mut Ci) -> Result<Outcome> {
     ci.cargo(&[test::WORKSPACE, &["--no-run"]].concat())?;
     let project = &ci.project;

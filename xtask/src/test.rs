@@ -24,17 +24,17 @@ pub const WORKSPACE: &[&str] = &[
     "--no-fail-fast",
 ];
 
-/// The same in parts, for CI: the first two run at the same time, since apps wait for each other in
-/// a program. The third looks at times, and so runs alone.
+/// The same in parts, for CI: the first two take about the same time, and run at once, since apps
+/// wait for each other in a program. The third looks at times, and so runs alone.
 pub const PARTS: [&[&str]; 3] = [
-    &["--test", "app", "--test", "adapters", "--test", "recovery"],
+    &[
+        "--test", "adapters", "--test", "app", "--test", "engine", "--test", "recovery",
+    ],
     &[
         "--lib",
         "--bins",
         "--example",
         "orbs",
-        "--test",
-        "engine",
         "--test",
         "frame",
         "--test",
@@ -49,18 +49,26 @@ pub const PARTS: [&[&str]; 3] = [
     &["--test", "allocations", "--test", "cost", "--test", "rays"],
 ];
 
-/// Tests that compare all strategies of a stage, also those that `Auto` never takes: many minutes.
-/// `ci --more` runs them.
-pub const STRATEGIES: [&str; 2] = ["ladder::", "expansion::"];
+/// Tests that CI leaves to `ci --more`: those that compare all strategies of a stage, also the ones
+/// that `Auto` never takes, and those that break a kernel in dozens of places. They take most of the
+/// engine's time.
+pub const LONG: [&str; 6] = [
+    "ladder::",
+    "expansion::",
+    "meshlets::expansions::",
+    "a_broken_kernel_is_seen",
+    "a_broken_sort_is_seen",
+    "every_expansion_draws_what_the_division_draws",
+];
 
-/// Runs a part of the tests, already built, without [`STRATEGIES`]; true if all pass.
+/// Runs a part of the tests, already built, without the [`LONG`] ones; true if all pass.
 pub fn part(project: &Project, targets: &[&str], variable: (&str, &str)) -> Result<bool> {
     let mut command = project.cargo();
     command
         .args(CHOSEN)
         .args(targets)
         .args(["--no-fail-fast", "--"]);
-    command.args(STRATEGIES.iter().flat_map(|tests| ["--skip", tests]));
+    command.args(LONG.iter().flat_map(|tests| ["--skip", tests]));
     command.env(variable.0, variable.1);
     let status = command.status().context("cargo test does not start")?;
     Ok(status.success())
@@ -306,6 +314,23 @@ mod tests {
         assert!(WORKSPACE.starts_with(CHOSEN) && DOCUMENTS.starts_with(CHOSEN));
         let adds_nothing = |flag: &&str| SELECTORS.contains(flag) || *flag == "--no-fail-fast";
         assert!(WORKSPACE[CHOSEN.len()..].iter().all(adds_nothing));
+    }
+
+    /// A name that no test has would leave nothing out.
+    #[test]
+    fn long_tests_exist() -> Result<()> {
+        let sh = Project::find()?.shell()?;
+        for name in LONG {
+            let test = format!("fn {name}()");
+            match name.strip_suffix("::") {
+                Some(room) => {
+                    let file = format!("tests/engine/{}.rs", room.replace("::", "/"));
+                    assert!(sh.read_file(file)?.contains("#[test]"), "{name}");
+                }
+                None => drop(xshell::cmd!(sh, "grep -rF {test} tests").read()?),
+            }
+        }
+        Ok(())
     }
 
     /// Every program of tests is in one part.

@@ -159,8 +159,6 @@ fn meshlets_of_late_lists_are_hidden_as_the_twins_are() {
     let ways = [
         MeshletExpansion::Division,
         MeshletExpansion::By(Expansion::OneBucket),
-        MeshletExpansion::By(Expansion::Po2Buckets),
-        MeshletExpansion::By(Expansion::PrefixSearch),
     ];
     for (tier, expansion) in TIERS
         .into_iter()
