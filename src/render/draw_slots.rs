@@ -342,10 +342,7 @@ impl DrawSlots {
             self.buffers = None;
             match Buffers::new(device, Room::with(needed.0, needed.1)) {
                 Ok(buffers) => {
-                    let selectors = buffers.room.selectors();
-                    let selectors = bytemuck::cast_slice(&selectors);
-                    queue.write_buffer(&buffers.slots, 0, selectors);
-                    self.uploaded += selectors.len() as u64;
+                    self.uploaded += buffers.write(queue, 0, &buffers.room.selectors());
                     self.buffers = Some(buffers);
                 }
                 Err(error) => {
@@ -369,9 +366,7 @@ impl DrawSlots {
         for index in self.new_tables.drain(..) {
             let (place, table) = (index as u64, &self.tables[index]);
             let words = buffers.room.selector_of(place, table);
-            let words = bytemuck::cast_slice(&words);
-            queue.write_buffer(&buffers.slots, buffers.room.table(place), words);
-            self.uploaded += words.len() as u64;
+            self.uploaded += buffers.write(queue, buffers.room.table(place), &words);
         }
     }
 

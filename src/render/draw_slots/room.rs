@@ -3,7 +3,7 @@
 use crate::cull::{CullError, guarded};
 use bevy::render::{
     render_resource::{Buffer, BufferDescriptor, BufferUsages},
-    renderer::RenderDevice,
+    renderer::{RenderDevice, RenderQueue},
 };
 use core::ops::Range;
 
@@ -147,5 +147,12 @@ impl Buffers {
             slots: buffer("gpu_culling slots", room.bytes()),
             uniforms: buffer("gpu_culling mesh uniforms", room.slots * UNIFORM_BYTES),
         })
+    }
+
+    /// Writes selectors at a byte offset; their size in bytes.
+    pub fn write(&self, queue: &RenderQueue, at: u64, selectors: &[u32]) -> u64 {
+        let bytes = bytemuck::cast_slice(selectors);
+        queue.write_buffer(&self.slots, at, bytes);
+        bytes.len() as u64
     }
 }
