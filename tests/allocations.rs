@@ -18,13 +18,27 @@ use bevy_gpu_culling::{
     render::{CpuStage, running_stage},
 };
 use scene::{How, Stage, field};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicI64, AtomicU32, Ordering::Relaxed},
+};
 
 #[global_allocator]
 static ALLOCATOR: Watched = Watched {
-    asked: |_| note(),
-    freed: |_| (),
+    asked: |bytes| {
+        note();
+        HELD.fetch_add(bytes as i64, Relaxed);
+    },
+    freed: |bytes| {
+        HELD.fetch_sub(bytes as i64, Relaxed);
+    },
 };
+
+/// The counts are of the program: one test at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Bytes that were asked for and not given back.
+static HELD: AtomicI64 = AtomicI64::new(0);
 
 const STAGES: usize = CpuStage::ALL.len();
 
@@ -38,8 +52,7 @@ fn note() {
 }
 
 /// Sets around a camera that hides, with two materials and four cascades.
-fn scene(sets: u32) -> (Stage, Entity) {
-    let mut stage = Stage::new(How::Set(None));
+fn spawn_scene(stage: &mut Stage, sets: u32) -> Entity {
     let materials = [Color::WHITE, Color::BLACK];
     let materials = materials.map(|color| stage.standard(StandardMaterial::from(color)));
     for number in 0..sets {
@@ -63,8 +76,7 @@ fn scene(sets: u32) -> (Stage, Entity) {
         cascades.build(),
         Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y),
     ));
-    let camera = stage.camera(Transform::default(), InstanceOcclusion::default());
-    (stage, camera)
+    stage.camera(Transform::default(), InstanceOcclusion::default())
 }
 
 /// Smallest and largest number of allocations in a frame, in each stage.
@@ -85,8 +97,10 @@ fn count(stage: &mut Stage, frames: u32, act: impl Fn(&mut Stage, u32)) -> [(u32
 /// A frame in which nothing changes allocates lists of views, and what wgpu takes to record passes.
 #[test]
 fn frames_allocate_nothing_for_their_sets() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let [few, many] = [70, 210].map(|sets| {
-        let (mut stage, camera) = scene(sets);
+        let mut stage = Stage::new(How::Set(None));
+        let camera = spawn_scene(&mut stage, sets);
         // All directions once: lists have their full length.
         let turn = |stage: &mut Stage, frame: u32| {
             let turn = Quat::from_rotation_y(frame as f32 * 0.3);
@@ -118,4 +132,46 @@ fn frames_allocate_nothing_for_their_sets() {
             "{stage:?}: {few:?} and {many:?}"
         );
     }
+}
+
+/// Frames until nothing is in flight, and buffers follow the rows that are awake.
+const QUIET: usize = 10;
+
+/// Bytes of Bevy's own lists, of which some grow for a few scenes. The large set alone has more.
+const MAX_GROWTH: i64 = 200_000;
+
+/// Scenes that come and go, each with new meshes, materials and sets, take no more memory than the
+/// ones before. Up to 4,096 slots of the first ones are kept.
+#[test]
+fn scenes_that_go_give_their_memory_back() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stage = Stage::new(How::Set(None));
+    let large = field(20_000, true);
+    let gpu_bytes = |stage: &mut Stage| {
+        stage.update(QUIET);
+        stage.app.world().resource::<CullingReport>().gpu_bytes
+    };
+    let bytes: Vec<_> = (0..10)
+        .map(|_| {
+            spawn_scene(&mut stage, 70);
+            let mesh = stage.mesh(Cuboid::from_length(0.2));
+            let material = stage.standard(StandardMaterial::default());
+            // No view sees it, which would take long.
+            let at = Transform::from_xyz(0.0, -500.0, 0.0);
+            stage.spawn_set(&large, (mesh, material), at);
+            let full = gpu_bytes(&mut stage);
+            stage.clear();
+            (full, gpu_bytes(&mut stage), HELD.load(Relaxed))
+        })
+        .collect();
+    println!("GPU bytes with a scene and without, CPU bytes without: {bytes:?}");
+    let [.., before, last] = &bytes[..] else {
+        unreachable!("ten scenes")
+    };
+    assert!(
+        last.0 > last.1 + 20_000 * 16,
+        "the large set is not counted"
+    );
+    assert_eq!((last.0, last.1), (before.0, before.1));
+    assert!(last.2 < before.2 + MAX_GROWTH);
 }
