@@ -52,12 +52,13 @@ pub const PARTS: [&[&str]; 3] = [
 /// Tests that CI leaves to `ci --more`: those that compare all strategies of a stage, also the ones
 /// that `Auto` never takes, and those that break a kernel in dozens of places. They take most of the
 /// engine's time.
-pub const LONG: [&str; 8] = [
+pub const LONG: [&str; 9] = [
     "ladder::",
     "expansion::broken::",
     "every_expansion_equals_its_twin",
     "indirect_and_separate_dispatches_expand_the_same",
     "meshlets::expansions::",
+    "further_expansions_hide_as_the_twins",
     "a_broken_kernel_is_seen",
     "a_broken_sort_is_seen",
     "every_expansion_draws_what_the_division_draws",

@@ -154,12 +154,23 @@ fn sights(run: &mut Run, gpu: Gpu<'_>, seeds: core::ops::Range<u64>) -> Result<[
 
 #[test]
 fn meshlets_of_late_lists_are_hidden_as_the_twins_are() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let ways = [
+    assert_hidden_by([
         MeshletExpansion::Division,
         MeshletExpansion::By(Expansion::OneBucket),
-    ];
+    ]);
+}
+
+#[test]
+fn further_expansions_hide_as_the_twins() {
+    assert_hidden_by([
+        MeshletExpansion::By(Expansion::Po2Buckets),
+        MeshletExpansion::By(Expansion::PrefixSearch),
+    ]);
+}
+
+fn assert_hidden_by(ways: [MeshletExpansion; 2]) {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
     for (tier, expansion) in TIERS
         .into_iter()
         .flat_map(|tier| ways.map(|way| (tier, way)))
