@@ -264,6 +264,16 @@ impl InstanceStore {
         self.sets.version()
     }
 
+    /// The sets that changed since an earlier version of the sets; `None` if there were too many
+    /// changes.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn sets_changed_since(
+        &self,
+        before: Version,
+    ) -> Option<impl Iterator<Item = SetId> + '_> {
+        self.sets.changed_since(before)
+    }
+
     /// Changes whenever the set gets other channels or other regions; `None` if it is not resident.
     #[cfg(feature = "bevy")]
     pub(crate) fn placed(&self, id: SetId) -> Option<Version> {
@@ -327,6 +337,11 @@ impl InstanceStore {
             page.scales.as_ref().unwrap_or(&self.no_channel),
             page.data.as_ref().unwrap_or(&self.no_channel),
         ])
+    }
+
+    /// Number of pages that were dropped.
+    pub(super) fn dropped_pages(&self) -> u64 {
+        self.pages.dropped
     }
 
     /// Changes whenever a buffer of a page is created or dropped.

@@ -110,6 +110,7 @@ impl BatchSets {
     ) {
         let plan = culler.plan_version();
         let batches = (0..culler.batch_count()).map(|batch| culler.batch_version(batch).is_some());
+        self.found.let_go(&draws.went, draws);
         let known = self.made_from.as_ref();
         let known = known.and_then(|from| from.known(draws, plan, batches.clone()));
         if known != Some(draws.drawn.len()) {

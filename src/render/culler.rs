@@ -1,19 +1,23 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets, extract::Roster, extracted_set::ExtractedSet, gpu::RenderGpu,
-    gpu_written::InstanceBuffers, settings::GpuCullingSettings, told::Told, tuning::Tunings,
+    bindings::can_draw_sets,
+    extract::{Roster, SetLists},
+    gpu::RenderGpu,
+    gpu_written::InstanceBuffers,
+    settings::GpuCullingSettings,
+    told::Told,
+    tuning::Tunings,
     upload::KnownSets,
 };
 use crate::{
-    cull::{Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded, SetId},
+    cull::{Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded},
     instance::InstanceSet,
 };
 use bevy::{
     log::{error, info, warn},
     platform::collections::HashSet,
     prelude::*,
-    render::sync_world::{MainEntity, MainEntityHashSet},
 };
 
 /// The engine, and the sets that it holds.
@@ -46,26 +50,10 @@ pub(super) struct GpuCuller {
     pub last_id: u64,
     /// Number of extractions so far.
     pub frame: u64,
-    /// The number of the extraction that made the lists of entities and sets.
-    pub listed_in: u64,
-    /// The entities as that extraction read them.
+    /// The entities as extractions read them.
     pub roster: Roster,
-    /// Entities with [`GpuInstances`](super::GpuInstances), also those whose set or mesh is not
-    /// loaded or was refused: Bevy must not draw them as single meshes.
-    pub entities: Vec<MainEntity>,
-    /// Those that ask for one `MeshUniform` per survivor.
-    pub asks_expanded: MainEntityHashSet,
-    /// Those with a `Lightmap`. They are not drawn, because Bevy's pipelines would bind it.
-    pub lightmapped: MainEntityHashSet,
-    /// Those whose instances fade between levels of detail, or in and out of a range.
-    pub fading: MainEntityHashSet,
-    /// Those with `NoFrustumCulling`.
-    pub unculled: MainEntityHashSet,
-    /// Entities whose set can be tested this frame. The order stays the same as long as the
-    /// entities do.
-    pub sets: Vec<ExtractedSet>,
-    /// Sets that several entities use.
-    pub shared: HashSet<SetId>,
+    /// The entities with sets, and their sets.
+    pub lists: SetLists,
     /// What was recorded in the frame.
     pub recorded: Recorded,
 }
@@ -96,18 +84,10 @@ impl GpuCuller {
         self.made += 1;
         self.known.clear();
         self.roster.forget();
-        self.sets.clear();
+        self.lists.clear_sets();
         self.streamed = 0;
         self.recorded = Recorded::default();
         buffers.clear();
-    }
-
-    /// Number of entities that the last extraction read.
-    pub fn entities_read(&self) -> u64 {
-        match self.listed_in == self.frame {
-            true => self.entities.len() as u64,
-            false => 0,
-        }
     }
 
     /// The tier in use.

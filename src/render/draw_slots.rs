@@ -14,6 +14,7 @@
 //! ```
 
 mod bytes;
+mod claim;
 mod follow;
 mod info;
 mod room;
@@ -35,6 +36,7 @@ use bevy::{
     log::warn_once,
     math::Affine3,
     pbr::MeshFlags,
+    platform::collections::HashMap,
     prelude::*,
     render::{
         render_resource::Buffer,
@@ -67,6 +69,8 @@ pub(super) struct DrawSlots {
     listed_in: Option<u64>,
     /// Number of slots that no set has any more.
     holes: usize,
+    /// The first of as many slots as the key, that a set that went had: another may have them.
+    free: HashMap<u32, Vec<u32>>,
     /// Number of slots of the sets that the frame draws.
     used: usize,
     /// The same of the previous frame.
@@ -137,6 +141,7 @@ impl DrawSlots {
                 self.note_lost(&slot);
             }
             self.of_sets.clear();
+            self.free.clear();
             self.holes = 0;
             self.listed_in = Some(listed_in);
         }
@@ -148,29 +153,6 @@ impl DrawSlots {
             self.was_at
                 .insert(slot.entity, (slot.transform, slot.offset));
         }
-    }
-
-    /// The slots of the set at a place of the list: the same as before, if it had `count`. Returns
-    /// the first.
-    pub fn claim(&mut self, place: usize, count: u32) -> u32 {
-        if self.of_sets.len() <= place {
-            self.of_sets.resize(place + 1, 0..0);
-        }
-        let own = self.of_sets[place].clone();
-        self.used += count as usize;
-        if own.len() == count as usize {
-            return own.start;
-        }
-        if let Some(slot) = self.slots.get(own.start as usize).copied()
-            && !own.is_empty()
-        {
-            self.note_lost(&slot);
-        }
-        self.holes += own.len();
-        let first = self.slots.len() as u32;
-        self.slots.resize((first + count) as usize, Slot::new());
-        self.of_sets[place] = first..first + count;
-        first
     }
 
     /// Byte offset at which a draw of a slot binds the buffer of slots.

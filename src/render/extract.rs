@@ -1,22 +1,27 @@
 //! From the main world: the entities that have sets, and what changed in the sets.
 //!
-//! 1. `roster`: whether the entities are as the last extraction read them. Most frames read them
-//!    no more, and look only at the revisions of the sets.
+//! 1. `roster`: which entities are not as the last extraction read them. Most frames read none
+//!    again, and look only at the revisions of the sets.
 //! 2. `entity`: what is read of an entity.
+//! 3. `lists`: the entities and their sets.
 
 mod entity;
+mod lists;
 mod roster;
 
+pub(super) use lists::SetLists;
 pub(super) use roster::Roster;
 
 use super::{
     cpu_times::{CpuClock, CpuStage},
     culler::{GpuCuller, make_culler},
+    extracted_set::ExtractedSet,
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
     names::AssetNames,
     settings::GpuCullingSettings,
-    upload::{KnownSet, Reserved, UploadInbox, Uploads},
+    told::Told,
+    upload::{KnownSet, KnownSets, Reserved, UploadInbox, Uploads},
 };
 use crate::instance::InstanceSet;
 use bevy::{
@@ -24,10 +29,10 @@ use bevy::{
     log::{error, warn},
     platform::collections::HashSet,
     prelude::*,
-    render::{Extract, sync_world::MainEntity},
+    render::Extract,
 };
-use entity::{SetEntity, fades, parent_of, use_of};
-use roster::{EntityChanges, is_extracted};
+use entity::{SetEntity, SetEntityItem, parent_of, use_of};
+use roster::{EntityChanges, Reading, is_extracted};
 
 /// The entities with sets, and their sets.
 #[derive(SystemParam)]
@@ -36,6 +41,14 @@ pub(super) struct Sources<'w, 's> {
     changes: EntityChanges<'w, 's>,
     assets: Extract<'w, 's, Res<'static, Assets<InstanceSet>>>,
     server: Option<Res<'w, AssetServer>>,
+}
+
+impl Sources<'_, '_> {
+    /// Whether an entity is an impostor, or has one.
+    fn has_impostor(&self, entity: Entity) -> bool {
+        let item = self.entities.get(entity);
+        item.is_ok_and(|item| item.has_impostor())
+    }
 }
 
 /// What extraction tells others.
@@ -58,112 +71,212 @@ pub(super) fn extract_sets(
     let sets = &mut *sets;
     let buffers = &mut *outputs.buffers;
     let assets: &Assets<InstanceSet> = &sources.assets;
-    let names = AssetNames(sources.server.as_deref());
     follow_device(sets, &settings, &gpu, buffers);
     sets.frame += 1;
+    sets.lists.start_frame();
     let mut unsettled = Vec::new();
-    let stays = sets.roster.stays(&sources.changes, assets);
+    let mut reading = (sets.roster).compare(&sources.changes, assets, &sets.lists);
+    // What an impostor and its entity draw depends on both.
+    if let Reading::Only(entities) = &reading
+        && entities.iter().any(|entity| sources.has_impostor(*entity))
+    {
+        reading = Reading::All;
+    }
+    let taken = match &reading {
+        Reading::Only(entities) => take_changed(sets, &sources, entities),
+        Reading::All => Vec::new(),
+    };
     // Most frames change no asset.
-    let rests = stays && sets.roster.is_settled && !sources.assets.is_changed();
-    let stays = rests || look_at_assets(sets, assets, buffers, &mut unsettled) && stays;
-    if !stays {
-        note_entities(sets, &sources);
+    let is_settled = sets.roster.is_settled && !sources.assets.is_changed();
+    let rests = is_settled && matches!(reading, Reading::Only(_));
+    if !rests && !look_at_assets(sets, assets, buffers, &mut unsettled) {
+        reading = Reading::All;
+    }
+    let reads_all = reading == Reading::All;
+    if reads_all {
+        note_all(sets, &sources);
     }
     let GpuCuller {
         culler: Some(culler),
-        known: all_known,
+        known,
         lost,
+        told,
+        streamed,
         last_id,
+        frame,
         roster,
+        lists,
         ..
     } = sets
     else {
         sets.roster.forget();
         return;
     };
-    let mut uploads = Uploads::new(
-        culler,
-        gpu.wgpu(),
-        (settings.upload_bytes(), sets.streamed),
-        sets.frame,
-        last_id,
-    );
-    if stays {
-        roster.follow(&sources.changes, &mut sets.sets, sets.frame);
-        for asset in unsettled {
-            let (Some(known), Some(set)) = (all_known.get_mut(&asset), assets.get(asset)) else {
-                continue;
-            };
-            let before = known.current.id;
-            catch_up(&mut uploads, (asset, known, set), (buffers, lost), &names);
-            let now = known.current.id;
-            if now != before {
-                let of_asset = sets.sets.iter_mut().filter(|set| set.set == before);
-                of_asset.for_each(|set| (set.set, set.changed_in) = (now, sets.frame));
-                if sets.shared.remove(&before) {
-                    sets.shared.insert(now);
-                }
+    let upload = (settings.upload_bytes(), *streamed);
+    let mut reader = Reader {
+        assets,
+        names: AssetNames(sources.server.as_deref()),
+        uploads: Uploads::new(culler, gpu.wgpu(), upload, *frame, last_id),
+        known,
+        lost,
+        told,
+        buffers,
+        roster,
+        lists,
+        frame: *frame,
+    };
+    if reads_all {
+        for item in &sources.entities {
+            let full = parent_of(&item, &sources.entities);
+            if let Some(set) = reader.read(&item, full.as_ref()) {
+                reader.lists.add(set);
             }
         }
     } else {
-        for item in &sources.entities {
-            let entity = MainEntity::from(item.entity);
-            let full = parent_of(&item, &sources.entities);
-            let asset = item.instances.id();
-            let Some(set) = assets.get(asset) else {
-                roster.add_absent(asset);
-                continue;
-            };
-            let sphere = full.as_ref().map_or(item.sphere, |full| full.sphere);
-            let Some(sphere) = sphere else {
-                continue;
-            };
-            if item.offset.is_some_and(|offset| !offset.is_valid()) {
-                continue;
-            }
-            if !is_extracted(set) {
-                if sets.told.is_new(asset) {
-                    warn!(
-                        "GpuInstances on {}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
-                        entity.id(),
-                        names.of(asset)
-                    );
+        reader.roster.follow(&sources.changes, reader.lists, *frame);
+        unsettled.into_iter().for_each(|asset| reader.follow(asset));
+        reader.roster.is_settled &= taken.is_empty();
+        for (entity, place) in taken {
+            let item = sources.entities.get(entity).ok();
+            let set = item.and_then(|item| reader.read(&item, None));
+            match (place, set) {
+                (Some(place), set) => reader.lists.put_back(entity, place, set),
+                (None, Some(set)) => {
+                    reader.lists.changed.push(reader.lists.sets.len());
+                    reader.lists.add(set);
                 }
-                roster.add_absent(asset);
-                continue;
+                (None, None) => {}
             }
-            let known = (all_known.entry(asset)).or_insert_with(|| uploads.new_set());
-            if known.used_in != sets.listed_in {
-                known.used_in = sets.listed_in;
-                known.user = Some(entity);
-                catch_up(&mut uploads, (asset, known, set), (buffers, lost), &names);
-            } else {
-                sets.shared.insert(known.current.id);
-            }
-            if item.keep_all {
-                sets.unculled.insert(entity);
-            }
-            let of = (known.current.id, sphere);
-            let found = use_of(&item, full.as_ref(), of, sets.frame);
-            sets.sets.push(found);
         }
-        roster.end(&sets.sets);
     }
-    uploads.advance(all_known, assets);
+    reader.lists.end();
+    let Reader {
+        mut uploads,
+        known,
+        lists,
+        buffers,
+        names,
+        ..
+    } = reader;
+    uploads.advance(known, assets);
     let is_used = |asset| {
-        let known = all_known.get(&asset);
-        known.is_some_and(|known| known.used_in == sets.listed_in)
+        let known = known.get(&asset);
+        known.is_some_and(|known| known.used_in == lists.listed_in)
     };
     buffers.retain(is_used);
-    sets.streamed = uploads.streamed;
+    *streamed = uploads.streamed;
     for (asset, problem) in core::mem::take(&mut uploads.problems) {
-        let entity = all_known.get(&asset).and_then(|known| known.user);
+        let entity = known.get(&asset).and_then(|known| known.user);
         let entity = entity.map_or_else(String::new, |user| {
             format!("GpuInstances on {}: ", user.id())
         });
         error!("{entity}{} is not drawn: {problem}", names.of(asset));
     }
     uploads.send(&outputs.inbox);
+}
+
+/// Takes the sets from entities that changed, and notes what they ask for now. Returns each with the
+/// place of its set, if it had one.
+fn take_changed(
+    sets: &mut GpuCuller,
+    sources: &Sources,
+    entities: &[Entity],
+) -> Vec<(Entity, Option<usize>)> {
+    let GpuCuller {
+        known,
+        roster,
+        lists,
+        frame,
+        ..
+    } = sets;
+    if !entities.is_empty() {
+        roster.start_some(&sources.changes);
+    }
+    let take = |entity: &Entity| {
+        roster.remove_absent(*entity);
+        match sources.entities.get(*entity) {
+            Ok(item) => lists.note(&item, None),
+            Err(_) => lists.forget(*entity),
+        }
+        (*entity, lists.take(*entity, known, *frame))
+    };
+    entities.iter().map(take).collect()
+}
+
+/// Starts to read all entities, and notes them.
+fn note_all(sets: &mut GpuCuller, sources: &Sources) {
+    sets.roster.start(&sources.changes);
+    sets.lists.start_again(sets.frame);
+    for item in &sources.entities {
+        let full = parent_of(&item, &sources.entities);
+        sets.lists.note(&item, full.as_ref());
+    }
+}
+
+/// Reads sets.
+struct Reader<'a> {
+    assets: &'a Assets<InstanceSet>,
+    names: AssetNames<'a>,
+    uploads: Uploads<'a>,
+    known: &'a mut KnownSets,
+    lost: &'a mut HashSet<AssetId<InstanceSet>>,
+    told: &'a mut Told<AssetId<InstanceSet>>,
+    buffers: &'a mut InstanceBuffers,
+    roster: &'a mut Roster,
+    lists: &'a mut SetLists,
+    /// The number of the extraction.
+    frame: u64,
+}
+
+impl Reader<'_> {
+    /// Reads the set of an entity, if it can be tested. `full` is the entity whose impostor it is.
+    fn read(&mut self, item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<ExtractedSet> {
+        let entity = item.entity;
+        let asset = item.instances.id();
+        let Some(set) = self.assets.get(asset) else {
+            self.roster.add_absent(entity, asset);
+            return None;
+        };
+        let sphere = full.map_or(item.sphere, |full| full.sphere)?;
+        if item.offset.is_some_and(|offset| !offset.is_valid()) {
+            return None;
+        }
+        if !is_extracted(set) {
+            if self.told.is_new(asset) {
+                warn!(
+                    "GpuInstances on {entity}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
+                    self.names.of(asset)
+                );
+            }
+            self.roster.add_absent(entity, asset);
+            return None;
+        }
+        let known = (self.known.entry(asset)).or_insert_with(|| self.uploads.new_set());
+        if known.used_in != self.lists.listed_in {
+            (known.used_in, known.users) = (self.lists.listed_in, 1);
+            known.user = Some(entity.into());
+            let to = (&mut *self.buffers, &mut *self.lost);
+            catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
+        } else {
+            known.users += 1;
+            self.lists.share((asset, known.current.id), self.frame);
+        }
+        Some(use_of(item, full, (known.current.id, sphere), self.frame))
+    }
+
+    /// Uploads what changed of a set.
+    fn follow(&mut self, asset: AssetId<InstanceSet>) {
+        let (Some(known), Some(set)) = (self.known.get_mut(&asset), self.assets.get(asset)) else {
+            return;
+        };
+        let before = known.current.id;
+        let to = (&mut *self.buffers, &mut *self.lost);
+        catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
+        let now = known.current.id;
+        if now != before {
+            self.lists.swap((before, now), self.frame);
+        }
+    }
 }
 
 /// Removes sets whose assets are gone; an unused set keeps its place as long as its asset lives.
@@ -178,8 +291,8 @@ fn look_at_assets(
     let GpuCuller {
         culler: Some(culler),
         known,
-        listed_in,
         roster,
+        lists,
         ..
     } = sets
     else {
@@ -188,7 +301,7 @@ fn look_at_assets(
     let mut all_stay = true;
     let mut found = Vec::new();
     known.retain(|asset, known| {
-        let is_used = known.used_in == *listed_in;
+        let is_used = known.used_in == lists.listed_in;
         let Some(set) = assets.get(*asset) else {
             for id in known.ids() {
                 culler.store_mut().remove_set(id);
@@ -268,31 +381,4 @@ fn follow_device(
         }
     }
     sets.settings = settings.clone();
-}
-
-/// Starts the lists of the frame with all entities that have sets.
-fn note_entities(sets: &mut GpuCuller, sources: &Sources) {
-    sets.listed_in = sets.frame;
-    sets.roster.start(&sources.changes);
-    sets.sets.clear();
-    sets.shared.clear();
-    sets.entities.clear();
-    sets.unculled.clear();
-    sets.asks_expanded.clear();
-    sets.lightmapped.clear();
-    sets.fading.clear();
-    for item in &sources.entities {
-        let entity = MainEntity::from(item.entity);
-        sets.entities.push(entity);
-        if item.asks_expanded {
-            sets.asks_expanded.insert(entity);
-        }
-        let full = parent_of(&item, &sources.entities);
-        if fades(&item, full.as_ref()) {
-            sets.fading.insert(entity);
-        }
-        if item.is_lightmapped {
-            sets.lightmapped.insert(entity);
-        }
-    }
 }

@@ -5,13 +5,15 @@ use super::{
     wind::SlotWind,
 };
 use crate::cull::{BoundingSphere, SetId};
-use bevy::{math::Affine3A, render::sync_world::MainEntity};
+use crate::instance::InstanceSet;
+use bevy::{math::Affine3A, prelude::*, render::sync_world::MainEntity};
 use core::ops::Range;
 use std::sync::Arc;
 
 /// One entity's use of a set.
 pub(super) struct ExtractedSet {
     pub entity: MainEntity,
+    pub asset: AssetId<InstanceSet>,
     pub set: SetId,
     /// The sphere around all that an instance may be drawn as, behind the offset.
     pub sphere: BoundingSphere,

@@ -74,10 +74,7 @@ pub(super) fn prepare_culling(
     }
     let GpuCuller {
         culler: Some(culler),
-        sets,
-        shared,
-        listed_in,
-        unculled,
+        lists: sets,
         frame,
         ..
     } = &mut *sets
@@ -85,14 +82,14 @@ pub(super) fn prepare_culling(
         return;
     };
     draws.start_frame();
-    slots.start_frame(*listed_in);
+    slots.start_frame(sets.listed_in);
     slots.upload_metadata(&scene.meshes.compressed, &gpu.device, &gpu.queue);
     expanded.start_frame();
     lists.clear();
     if draws.expanded != scene.aliases.expanded {
         draws.expanded.clone_from(&scene.aliases.expanded);
     }
-    if sets.is_empty() {
+    if sets.len() == 0 {
         draws.clear();
         batch_sets.clear();
         culler.prepare(gpu.wgpu(), &draws.frame);
@@ -102,10 +99,7 @@ pub(super) fn prepare_culling(
     let hides = !hiding.is_empty();
     warn_of_unable(culler, &hiding);
     let sets = FrameSets {
-        all: sets,
-        shared,
-        keeps_all: !unculled.is_empty(),
-        listed_in: *listed_in,
+        lists: sets,
         extracted_in: *frame,
     };
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);

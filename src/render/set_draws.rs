@@ -20,7 +20,8 @@ use super::{
     views::{FrameView, ViewFades, view_at},
 };
 use crate::cull::{
-    CullFrame, CullRequest, Culler, DrawList, DrawPart, InstanceStore, OcclusionView, Version,
+    CullFrame, CullRequest, Culler, DrawList, DrawPart, InstanceStore, OcclusionView, SetId,
+    Version,
 };
 use bevy::{
     platform::collections::{HashMap, HashSet},
@@ -65,9 +66,13 @@ pub(super) struct SetDraws {
     pub groups: Groups,
     /// Index of each entity in `drawn`.
     places: MainEntityHashMap<usize>,
-    /// What each entity draws. The request of one that no view sees has no views. The first entities of requests are in the
-    /// order of the requests.
+    /// Number of entities in `drawn` that were added to `places`.
+    numbered: usize,
+    /// What each entity draws. The request of one that no view sees has no views. The first
+    /// entities of requests are in the order of the requests.
     pub drawn: Vec<Drawn>,
+    /// Indices in `drawn` of entities that went since the previous frame.
+    pub went: Vec<usize>,
     /// What each entity of the previous frame drew, unless `is_kept`.
     drawn_before: Vec<Drawn>,
     /// Indices in `drawn` and `drawn_before`.
@@ -80,8 +85,8 @@ pub(super) struct SetDraws {
     has_levels: bool,
     /// Version of the resident sets in the frame.
     pub sets_version: Option<Version>,
-    /// No set changed since the previous frame.
-    pub sets_stay: bool,
+    /// The resident sets that changed since the previous frame; `None` if they are not known.
+    pub changed_sets: Option<Vec<SetId>>,
     /// Number of entities whose request was not taken over from the previous frame.
     pub requests_made: u64,
     /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
@@ -132,6 +137,7 @@ impl SetDraws {
     pub fn start_frame(&mut self) {
         self.frame.views.clear();
         self.occlusion.clear();
+        self.went.clear();
         self.requests_made = 0;
     }
 
@@ -175,8 +181,8 @@ impl SetDraws {
 
     /// Notes the place of each entity, unless the previous frame had the same.
     pub fn number_entities(&mut self) {
+        let known = core::mem::replace(&mut self.numbered, self.drawn.len());
         if self.is_kept {
-            let known = self.places.len();
             let more = self.drawn.iter().zip(0..).skip(known);
             self.places
                 .extend(more.map(|(drawn, index)| (drawn.entity, index)));
@@ -198,6 +204,7 @@ impl SetDraws {
     pub fn start_requests(&mut self, listed_in: u64) {
         self.is_kept = false;
         self.requests_made = 0;
+        self.went.clear();
         core::mem::swap(&mut self.drawn, &mut self.drawn_before);
         self.drawn.clear();
         self.has_levels = false;
@@ -222,6 +229,18 @@ impl SetDraws {
     pub fn replace(&mut self, index: usize, drawn: Drawn) {
         self.has_levels |= drawn.near_levels.is_some();
         self.drawn[index] = drawn;
+    }
+
+    /// Forgets an entity that went. Its request stays, and keeps nothing.
+    pub fn let_go(&mut self, index: usize) {
+        let drawn = &mut self.drawn[index];
+        drawn.is_gone = true;
+        let (entity, place) = (drawn.entity, drawn.place);
+        self.of_places.remove(place);
+        if self.place_in_frame(entity) == Some(index) {
+            self.places.remove(&entity);
+        }
+        self.went.push(index);
     }
 
     /// What the entity at a place of the list of sets drew in the previous frame.
@@ -266,6 +285,18 @@ impl SetDraws {
     /// The bind group of a batch; `None` if there are no buffers to bind.
     pub fn bind_group(&self, batch: usize) -> Option<&BindGroup> {
         self.bindings.get(batch)?.bind_group.as_ref()
+    }
+
+    /// Whether no resident set changed since the previous frame.
+    pub fn sets_stay(&self) -> bool {
+        self.changed_sets.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Follows what changed of the resident sets.
+    pub fn follow_sets(&mut self, store: &InstanceStore) {
+        let before = self.sets_version.replace(store.sets_version());
+        let changed = before.and_then(|before| store.sets_changed_since(before));
+        self.changed_sets = changed.map(Iterator::collect);
     }
 
     /// Whether views may hide the entity's instances.

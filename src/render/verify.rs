@@ -60,7 +60,7 @@ fn copy_sets(
         return;
     }
     for (asset, known) in &sets.known {
-        if known.used_in == sets.listed_in
+        if known.used_in == sets.lists.listed_in
             && known.is_current()
             && let Some(set) = assets.get(*asset)
         {

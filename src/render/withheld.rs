@@ -245,10 +245,18 @@ impl<P: BinnedPhaseItem> WithheldInView<P> {
         let sets = sets.map(|(set, _)| *set);
         leaderless.extend(sets.filter(|set| !led.contains(set)));
         for set in leaderless.drain(..) {
-            let next = self.items.iter().find(|(_, item)| item.set == set);
-            let next = next.map(|(main, _)| *main);
-            if let Some((main, item)) = next.and_then(|main| Some((main, self.take(main)?))) {
+            // Those that lost their set since they were withheld are no members any more.
+            loop {
+                let next = self.items.iter().find(|(_, item)| item.set == set);
+                let next = next.map(|(main, _)| *main);
+                let Some((main, item)) = next.and_then(|main| Some((main, self.take(main)?)))
+                else {
+                    break;
+                };
                 item.put_back(main, phase);
+                if set_of(main) == Some(set) {
+                    break;
+                }
             }
         }
     }

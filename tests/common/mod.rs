@@ -368,7 +368,12 @@ pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
 /// Uploads the sets and runs one frame.
 pub fn run(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
     upload(culler, Gpu::new(device, queue), scene);
-    culler.prepare(Gpu::new(device, queue), &scene.frame);
+    run_resident(culler, Gpu::new(device, queue), &scene.frame);
+}
+
+/// Runs one frame with the sets that are resident.
+pub fn run_resident(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, frame: &CullFrame) {
+    culler.prepare(Gpu::new(device, queue), frame);
     let mut encoder = device.create_command_encoder(&Default::default());
     let recorded = culler
         .prepared()
@@ -380,29 +385,30 @@ pub fn run(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
 
 pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
     for (id, set) in scene.sets.iter().enumerate() {
-        let id = SetId(id as u64);
-        let channels = Channels {
-            previous: set.keeps_previous(),
-            scale: set.scale_kind(),
-            data_words: set.data_size() as u32 / 4,
-        };
-        culler
-            .store_mut()
-            .reserve_set(device, id, set.len() as u32, channels)
-            .unwrap();
-        culler
-            .store_mut()
-            .upload(queue, id, 0, set.packed())
-            .unwrap();
-        culler
-            .store_mut()
-            .upload_scales(queue, id, 0, set.scale_floats())
-            .unwrap();
-        culler
-            .store_mut()
-            .upload_data(queue, id, 0, set.data_words())
-            .unwrap();
+        upload_set(culler, Gpu::new(device, queue), (SetId(id as u64), set));
     }
+}
+
+/// Uploads a set under a name.
+pub fn upload_set(
+    culler: &mut Culler,
+    Gpu { device, queue }: Gpu<'_>,
+    (id, set): (SetId, &InstanceSet),
+) {
+    let channels = Channels {
+        previous: set.keeps_previous(),
+        scale: set.scale_kind(),
+        data_words: set.data_size() as u32 / 4,
+    };
+    let store = culler.store_mut();
+    store
+        .reserve_set(device, id, set.len() as u32, channels)
+        .unwrap();
+    store.upload(queue, id, 0, set.packed()).unwrap();
+    store
+        .upload_scales(queue, id, 0, set.scale_floats())
+        .unwrap();
+    store.upload_data(queue, id, 0, set.data_words()).unwrap();
 }
 
 /// The instances of a page and the numbers of their scales as they are on the GPU, reconstructed

@@ -1,9 +1,12 @@
 //! Rows that share their planes, and rows that rest.
 
 use crate::common::{
-    Scene, compare, gpu, options, random_eye, random_scene, random_transform, random_view, rng, run,
+    Scene, compare, gpu, options, random_eye, random_scene, random_transform, random_view, rng,
+    run, run_resident, upload_set,
 };
-use bevy_gpu_culling::cull::{Culler, CullingTier, DrawPart, Gpu, LodEye, layout::ChunkView};
+use bevy_gpu_culling::cull::{
+    CullRequest, Culler, CullingTier, DrawPart, Gpu, LodEye, SetId, layout::ChunkView,
+};
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -228,4 +231,86 @@ fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
         "{grown:?}"
     );
     assert!(rows > 5000 && visible > 10_000);
+}
+
+/// The survivors of a request in all its views.
+fn survivors(culler: &Culler, gpu: Gpu<'_>, (index, request): (usize, &CullRequest)) -> Vec<u32> {
+    let views = 0..request.views.len();
+    let parts = views.flat_map(|view| culler.draw_parts(index, view));
+    let read = |part| {
+        let read = culler.read_part(gpu, request.set, part);
+        read.unwrap_or_default()
+    };
+    parts.flat_map(read).collect()
+}
+
+/// A set goes while its request rests, and another one gets its room. The plan stays, and the others
+/// keep what they kept. If the request stops to rest, there is another plan.
+#[test]
+fn a_set_that_goes_leaves_rows_that_rest() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut rng = rng(0x61);
+    let (mut cases, mut kept) = (0, 0);
+    for case in 0..24 {
+        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+        culler.limit_own_planes([0, usize::MAX][case % 2]);
+        let sets = rng.random_range(3..12);
+        let (mut scene, _) = random_case(&mut rng, case, (sets, 700));
+        let frame = &mut scene.frame;
+        frame.requests.iter_mut().for_each(|request| {
+            request.more.clear();
+            request.resting = 0;
+        });
+        let users = |set| {
+            frame
+                .requests
+                .iter()
+                .filter(|other| other.set == set)
+                .count()
+        };
+        let fit = |request: &CullRequest| !request.views.is_empty() && users(request.set) == 1;
+        let Some(gone) = frame.requests.iter().position(fit) else {
+            continue;
+        };
+        run(&mut culler, gpu, &scene);
+        let version = culler.plan_version();
+        let all = |culler: &Culler, scene: &Scene| -> Vec<_> {
+            let requests = scene.frame.requests.iter().enumerate();
+            requests
+                .map(|request| survivors(culler, gpu, request))
+                .collect()
+        };
+        let mut expected = all(&culler, &scene);
+        let request = &mut scene.frame.requests[gone];
+        let set = core::mem::replace(&mut expected[gone], Vec::new());
+        request.resting = (1 << request.views.len()) - 1;
+        culler.store_mut().remove_set(request.set);
+        scene.frame.changed = (case % 3 > 0).then(|| vec![gone]);
+        run_resident(&mut culler, gpu, &scene.frame);
+        assert_eq!(culler.plan_version(), version, "{case}: the set went");
+        assert_eq!(all(&culler, &scene), expected, "{case}");
+
+        // The same instances under another name.
+        let mut new = scene.frame.requests[gone].clone();
+        let instances = &scene.sets[new.set.0 as usize];
+        (new.set, new.key, new.resting) = (SetId(1000), 1000, 0);
+        upload_set(&mut culler, gpu, (new.set, instances));
+        scene.frame.requests.push(new);
+        scene.frame.changed = (case % 3 > 0).then(Vec::new);
+        expected.push(set);
+        run_resident(&mut culler, gpu, &scene.frame);
+        assert_eq!(culler.plan_version(), version, "{case}: another came");
+        let seen = all(&culler, &scene);
+        assert_eq!(seen, expected, "{case}");
+        kept += seen.iter().map(Vec::len).sum::<usize>();
+
+        scene.frame.requests[gone].resting = 0;
+        scene.frame.changed = Some(vec![gone]);
+        run_resident(&mut culler, gpu, &scene.frame);
+        assert_ne!(culler.plan_version(), version, "{case}: it wakes");
+        assert_eq!(all(&culler, &scene), expected, "{case}: it has no set");
+        cases += 1;
+    }
+    assert!(cases > 12 && kept > 5000, "{cases} cases, {kept} kept");
 }

@@ -42,6 +42,7 @@ mod scatter;
 mod scene;
 mod scenes;
 mod soak;
+mod streams;
 mod views;
 
 use crate::scene::{How, Stage};

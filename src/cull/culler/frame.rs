@@ -125,6 +125,7 @@ impl Culler {
             self.row_count > self.planner.own_planes() && self.can_fill_rows(gpu.device);
         self.planner.let_share(may_share);
         let sets = self.store.sets();
+        self.planner.note_dropped_pages(self.store.dropped_pages());
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
         while let Err(others) =
             (self.occluder).make_room(gpu, &mut self.planner, (frame, &occlusion), now)

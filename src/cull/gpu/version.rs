@@ -14,6 +14,12 @@ impl Version {
         Self(FIRST.fetch_add(1 << 32, Ordering::Relaxed))
     }
 
+    /// Number of changes since an earlier version; `None` if that is of another owner.
+    pub(crate) fn changes_since(self, before: Self) -> Option<u64> {
+        let is_same_owner = self.0 >> 32 == before.0 >> 32;
+        self.0.checked_sub(before.0).filter(|_| is_same_owner)
+    }
+
     /// The content changed.
     pub(crate) fn bump(&mut self) {
         self.0 += 1;
@@ -35,5 +41,9 @@ mod tests {
             assert_ne!(one, other);
         }
         assert_ne!(one, first);
+        assert_eq!(one.changes_since(first), Some(100));
+        assert_eq!(one.changes_since(one), Some(0));
+        assert_eq!(first.changes_since(one), None, "a later one");
+        assert_eq!(other.changes_since(one), None, "another owner");
     }
 }

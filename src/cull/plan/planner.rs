@@ -47,6 +47,8 @@ pub(in crate::cull) struct Planner {
     occluded: OccludedRows,
     /// `None` before the first frame.
     inputs: Option<PlanInputs>,
+    /// Number of pages that were dropped so far, and before the first set of the plan went.
+    dropped_pages: [u64; 2],
     /// The requests that the current frame mended.
     moved: Vec<usize>,
     /// Changes when a plan is built.
@@ -76,6 +78,7 @@ impl Planner {
             has_far_first: false,
             occluded: OccludedRows::default(),
             inputs: None,
+            dropped_pages: [0; 2],
             moved: Vec::new(),
             version: Version::new(),
             work: PlanWork::default(),
@@ -212,7 +215,10 @@ impl Planner {
         let moved = &mut self.moved;
         let follows = (self.inputs.as_mut())
             .is_some_and(|inputs| inputs.follow(frame, occlusion, sets, moved));
-        if follows && let Some(grown) = self.grow(frame, occlusion, sets) {
+        if follows
+            && self.has_pages()
+            && let Some(grown) = self.grow(frame, occlusion, sets)
+        {
             self.mend_moved(frame, sets);
             if self.planned.plan.planes.is_empty() {
                 self.set_planes(frame);
@@ -227,6 +233,20 @@ impl Planner {
         self.version.bump();
         self.work.built += 1;
         true
+    }
+
+    /// Notes how many pages were dropped so far.
+    pub fn note_dropped_pages(&mut self, dropped: u64) {
+        self.dropped_pages[0] = dropped;
+    }
+
+    /// Whether the pages of all rows are there. Only rows of sets that went may outlive their page.
+    fn has_pages(&mut self) -> bool {
+        let [now, before] = &mut self.dropped_pages;
+        if !self.inputs.as_ref().is_some_and(PlanInputs::has_hollow) {
+            *before = *now;
+        }
+        now == before
     }
 
     /// Adds the requests of the frame that come after those of the plan. Returns whether there are
@@ -336,6 +356,7 @@ impl Planner {
             plan,
         };
         self.inputs = Some(inputs);
+        self.dropped_pages[1] = self.dropped_pages[0];
     }
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Pages {
     pub belt: UploadBelt,
     /// Bumped whenever a buffer is created or dropped: older bind groups are stale then.
     pub version: Version,
+    /// Number of pages that were dropped.
+    pub dropped: u64,
 }
 
 /// Number of instances that a page may hold on an adapter with these limits: the whole blocks that
@@ -103,6 +105,7 @@ impl Pages {
             keep_cpu_copy,
             belt: UploadBelt::new(device),
             version: Version::new(),
+            dropped: 0,
         }
     }
 
@@ -299,6 +302,7 @@ impl Pages {
             if page.free.is_whole(page.capacity / granule) {
                 self.slots[region.page] = None;
                 self.version.bump();
+                self.dropped += 1;
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::region::{Channels, Region, Room, SetId};
 use crate::{cull::gpu::version::Version, instance::InstanceSet};
 use hashbrown::HashMap;
+use std::collections::VecDeque;
 
 /// A set that is resident.
 #[derive(Default)]
@@ -59,13 +60,19 @@ impl Set {
 pub(in crate::cull) struct ResidentSets {
     sets: HashMap<SetId, Set>,
     version: Version,
+    /// The sets of the last changes, the newest last.
+    recent: VecDeque<SetId>,
 }
+
+/// Number of changes whose sets are known.
+const MAX_RECENT: usize = 16;
 
 impl Default for ResidentSets {
     fn default() -> Self {
         Self {
             sets: HashMap::new(),
             version: Version::new(),
+            recent: VecDeque::with_capacity(MAX_RECENT),
         }
     }
 }
@@ -74,6 +81,25 @@ impl ResidentSets {
     /// Changes whenever any set does; data derived from the sets is valid while it stays equal.
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// The sets that changed since an earlier version; `None` if there were too many changes.
+    pub fn changed_since(&self, before: Version) -> Option<impl Iterator<Item = SetId> + '_> {
+        let changes = self.version.changes_since(before)?;
+        let old = self
+            .recent
+            .len()
+            .checked_sub(usize::try_from(changes).ok()?)?;
+        Some(self.recent.iter().skip(old).copied())
+    }
+
+    /// Notes a change of a set.
+    fn note(&mut self, id: SetId) {
+        self.version.bump();
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(id);
     }
 
     pub fn get(&self, id: SetId) -> Option<&Set> {
@@ -85,7 +111,7 @@ impl ResidentSets {
     }
 
     pub fn insert(&mut self, id: SetId, set: Set) {
-        self.version.bump();
+        self.note(id);
         let placed = Some(self.version);
         self.sets.insert(id, Set { placed, ..set });
     }
@@ -93,22 +119,24 @@ impl ResidentSets {
     pub fn remove(&mut self, id: SetId) -> Option<Set> {
         let removed = self.sets.remove(&id);
         if removed.is_some() {
-            self.version.bump();
+            self.note(id);
         }
         removed
     }
 
     /// Sets the length and the channels of a set. Its regions stay.
     pub fn resize(&mut self, id: SetId, len: u32, channels: Channels) {
-        if let Some(set) = self.sets.get_mut(&id)
-            && (set.len, set.channels) != (len, channels)
-        {
-            let is_same = set.channels == channels;
-            (set.len, set.channels) = (len, channels);
-            self.version.bump();
-            if !is_same {
+        let now = (len, channels);
+        let known = self.sets.get(&id).map(|set| (set.len, set.channels));
+        if known.is_none_or(|before| before == now) {
+            return;
+        }
+        self.note(id);
+        if let Some(set) = self.sets.get_mut(&id) {
+            if set.channels != channels {
                 set.placed = Some(self.version);
             }
+            (set.len, set.channels) = now;
         }
     }
 }
@@ -151,6 +179,33 @@ mod tests {
         sets.insert(one, set());
         assert_ne!(placed(&sets)[0], places[0], "another set in its place");
         assert_ne!(ResidentSets::default().version(), empty, "other sets");
+    }
+
+    #[test]
+    fn the_sets_of_recent_changes_are_known() {
+        let plain = Channels::default();
+        let mut sets = ResidentSets::default();
+        let mut versions = vec![sets.version()];
+        for id in 0..40 {
+            sets.insert(SetId(id), Set::new(5, plain, Vec::new(), Room::of(plain)));
+            versions.push(sets.version());
+        }
+        sets.resize(SetId(7), 4, plain);
+        sets.resize(SetId(7), 4, plain);
+        sets.remove(SetId(39));
+        sets.remove(SetId(39));
+        let changed = |at: usize| Some(sets.changed_since(versions[at])?.collect::<Vec<_>>());
+        let set = |id| SetId(id);
+        assert_eq!(changed(40), Some(vec![set(7), set(39)]));
+        assert_eq!(changed(38), Some([38, 39, 7, 39].map(set).to_vec()));
+        assert_eq!(changed(26).map(|all| all.len()), Some(MAX_RECENT));
+        assert_eq!(changed(25), None, "too many");
+        let mut now = sets.changed_since(sets.version()).expect("no change");
+        assert_eq!(now.next(), None);
+        assert!(
+            sets.changed_since(ResidentSets::default().version())
+                .is_none()
+        );
     }
 
     #[test]

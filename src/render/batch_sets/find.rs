@@ -48,6 +48,20 @@ impl Found {
         found
     }
 
+    /// Takes the granules from entities that went, at these indices: other sets may get them. Their
+    /// rows rest, so their commands draw nothing.
+    pub fn let_go(&mut self, went: &[usize], draws: &SetDraws) {
+        for drawn in went.iter().filter_map(|index| draws.drawn.get(*index)) {
+            let Some(member) = drawn.member else {
+                continue;
+            };
+            if let Some(&table) = self.places.get(&table_key(&member, drawn)) {
+                let granules = member.granules.first..member.granules.end;
+                self.tables[table as usize].remove(granules, drawn.first_slot);
+            }
+        }
+    }
+
     /// Adds the entities of the frame from `first_new` on to batch sets that are there. Returns
     /// false if one is missing, of some entity in some view: all must then be found again.
     pub fn grow(&mut self, first_new: usize, draws: &SetDraws, culler: &Culler) -> bool {
@@ -190,7 +204,8 @@ impl Found {
 /// another's.
 fn member_of(draws: &SetDraws, drawn: &Drawn) -> Option<Member> {
     let request = draws.frame.requests.get(drawn.of.request)?;
-    drawn.member.filter(|_| !request.views.is_empty())
+    let has_rows = !request.views.is_empty() && !drawn.is_gone;
+    drawn.member.filter(|_| has_rows)
 }
 
 fn table_key(member: &Member, drawn: &Drawn) -> TableKey {

@@ -13,12 +13,9 @@ use bevy::{
         wireframe::{DrawWireframe3dThin, SetWireframe3dThinImmediates, Wireframe3d},
     },
     prelude::*,
-    render::{
-        render_phase::{
-            BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
-            ViewBinnedRenderPhases,
-        },
-        sync_world::MainEntityHashSet,
+    render::render_phase::{
+        BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
+        ViewBinnedRenderPhases,
     },
 };
 
@@ -54,7 +51,7 @@ pub(in crate::render) fn redirect_wireframes(
     let (Some(functions), Some(mut phases)) = (functions, phases) else {
         return;
     };
-    if gpu.entities.is_empty() {
+    if gpu.lists.entities.is_empty() {
         return;
     }
     let functions = functions.read();
@@ -68,7 +65,7 @@ pub(in crate::render) fn redirect_wireframes(
     if !has_phase {
         return;
     }
-    let with_sets: MainEntityHashSet = gpu.entities.iter().copied().collect();
+    let with_sets = &gpu.lists.entities;
     for phase in phases.values_mut() {
         let mut found = Vec::new();
         for ((set_key, bin_key), entities) in &phase.unbatchable_meshes {

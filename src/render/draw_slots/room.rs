@@ -50,6 +50,16 @@ impl SlotTable {
         self.slots[granules].fill(slot);
         true
     }
+
+    /// Takes granules from a slot, if it has them.
+    pub fn remove(&mut self, granules: Range<u32>, slot: u32) {
+        let granules = granules.start as usize..granules.end as usize;
+        let has_slot = |slots: &[u32]| slots.iter().all(|own| *own == slot);
+        if self.slots.get(granules.clone()).is_some_and(has_slot) {
+            self.is_taken[granules.clone()].fill(false);
+            self.slots[granules].fill(0);
+        }
+    }
 }
 
 /// Numbers of slots and of tables.

@@ -308,3 +308,36 @@ fn one_entity_of_two_thousand_that_moves_uploads_its_own_slots_only() {
     assert_eq!(frame(2, 0..2000), own());
     assert_eq!(frame(2, 0..2000), nothing);
 }
+
+#[test]
+fn the_slots_of_a_set_that_went_are_anothers() {
+    let mut slots = DrawSlots::default();
+    slots.start_frame(1);
+    let first = [(0, 1), (1, 2), (2, 1), (3, 2)].map(|(place, count)| slots.claim(place, count));
+    assert_eq!(first, [0, 1, 3, 4]);
+    for place in [0, 1, 1, 7] {
+        slots.release(place);
+    }
+    assert_eq!(slots.holes, 3, "the slots of two sets");
+    // One of each length is free.
+    let next = [(4, 2), (5, 2), (6, 1), (7, 3)].map(|(place, count)| slots.claim(place, count));
+    assert_eq!(next, [1, 6, 0, 8]);
+    assert_eq!(slots.holes, 0);
+    // Other lists of sets: nothing is free.
+    slots.release(7);
+    slots.start_frame(2);
+    assert_eq!((slots.claim(0, 3), slots.holes), (0, 0));
+}
+
+#[test]
+fn granules_are_taken_from_the_slot_that_has_them_only() {
+    let mut table = SlotTable::default();
+    assert!(table.put(2..4, 5) && table.put(4..5, 6) && !table.put(3..6, 7));
+    table.remove(3..5, 5);
+    table.remove(2..4, 6);
+    table.remove(2..9, 5);
+    assert!(!table.put(2..3, 7) && !table.put(4..5, 7), "none was taken");
+    table.remove(2..4, 5);
+    assert!(table.put(2..4, 7) && !table.put(4..5, 7));
+    assert_eq!(table.slots, [0, 0, 7, 7, 6]);
+}

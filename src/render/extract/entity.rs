@@ -20,8 +20,8 @@ use bevy::{
 
 /// An entity with a set.
 ///
-/// An extraction that finds nothing changed reads none of this: [`SetTable`](super::roster::SetTable)
-/// names the same components.
+/// An extraction reads only those that are new, or have changed: [`SetTable`](super::roster::SetTable)
+/// names the components with values.
 #[derive(QueryData)]
 pub(super) struct SetEntity {
     pub entity: Entity,
@@ -41,6 +41,13 @@ pub(super) struct SetEntity {
     pub asks_expanded: Has<InstanceMeshUniforms>,
     pub is_lightmapped: Has<Lightmap>,
     has_meshlets: Has<MeshletMesh3d>,
+}
+
+impl SetEntityItem<'_, '_> {
+    /// Whether the entity is an impostor, or has one.
+    pub fn has_impostor(&self) -> bool {
+        self.impostor.is_some() || self.impostor_of.is_some()
+    }
 }
 
 /// The entity whose set an impostor draws; `None` if the entity is none.
@@ -65,6 +72,7 @@ pub(super) fn use_of(
 ) -> ExtractedSet {
     ExtractedSet {
         entity: item.entity.into(),
+        asset: item.instances.id(),
         set,
         sphere: sphere.all,
         // An impostor's own sphere knows nothing of what it has from `full`.

@@ -1,29 +1,32 @@
-//! Whether the entities with sets are as an extraction has read them. Then it need not read them
-//! again: tables are compared, not entities.
+//! Which entities with sets are not as an extraction has read them: only these are read again.
+//! Tables are compared, not entities.
 
+use super::lists::SetLists;
 use crate::instance::InstanceSet;
 use crate::render::{
     bounds::SetSphere,
-    components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
-    extracted_set::ExtractedSet,
+    components::GpuInstances,
     lods::{AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods},
-    meshlets::MeshletMesh3d,
-    occlusion::NoOcclusionCulling,
     offset::InstanceOffset,
     table_ticks::{TableTicks, run_of, ticks_of},
     wind::Wind,
 };
 use bevy::{
     asset::RenderAssetUsages,
-    camera::visibility::NoFrustumCulling,
-    ecs::{entity::EntityHashMap, query::QueryData, system::SystemParam},
+    ecs::{
+        entity::{Entities, EntityHashMap},
+        query::QueryData,
+        storage::TableId,
+        system::SystemParam,
+    },
     log::warn_once,
-    pbr::Lightmap,
+    platform::collections::HashMap,
     prelude::*,
     render::Extract,
 };
 
-/// The components that [`SetEntity`](super::entity::SetEntity) reads, of all entities of a table.
+/// The values that [`SetEntity`](super::entity::SetEntity) reads, of all entities of a table. A
+/// component without a value comes and goes with the table of its entity.
 #[derive(QueryData)]
 #[query_data(contiguous(all))]
 pub(super) struct SetTable {
@@ -38,38 +41,9 @@ pub(super) struct SetTable {
     wind: Option<Ref<'static, Wind>>,
     impostor: Option<Ref<'static, SetImpostor>>,
     impostor_of: Option<Ref<'static, ImpostorOf>>,
-    keeps_all: Has<NoFrustumCulling>,
-    is_unsorted: Has<NoInstanceSorting>,
-    is_never_hidden: Has<NoOcclusionCulling>,
-    asks_expanded: Has<InstanceMeshUniforms>,
-    is_lightmapped: Has<Lightmap>,
-    has_meshlets: Has<MeshletMesh3d>,
 }
 
-/// Number of components that an entity with a set may have or lack.
-const OPTIONAL: usize = 14;
-
 impl SetTableContiguousItem<'_, '_> {
-    /// The components that the table has, of those that an entity may lack.
-    fn has(&self) -> [bool; OPTIONAL] {
-        [
-            self.sphere.is_some(),
-            self.offset.is_some(),
-            self.lods.is_some(),
-            self.range.is_some(),
-            self.detail.is_some(),
-            self.wind.is_some(),
-            self.impostor.is_some(),
-            self.impostor_of.is_some(),
-            self.keeps_all,
-            self.is_unsorted,
-            self.is_never_hidden,
-            self.asks_expanded,
-            self.is_lightmapped,
-            self.has_meshlets,
-        ]
-    }
-
     /// When values changed, except transforms.
     fn values(&self) -> TableTicks<'_, 9> {
         TableTicks {
@@ -106,19 +80,24 @@ impl SetTableContiguousItem<'_, '_> {
 #[derive(SystemParam)]
 pub(super) struct EntityChanges<'w, 's> {
     tables: Extract<'w, 's, Query<'static, 'static, SetTable>>,
+    locations: Extract<'w, 's, &'static Entities>,
+}
+
+impl EntityChanges<'_, '_> {
+    /// The table of an entity.
+    fn table_of(&self, entity: Entity) -> Option<TableId> {
+        let location = self.locations.get(entity).ok().flatten();
+        location.map(|location| location.table_id)
+    }
 }
 
 /// The entities with sets, as they were read.
 #[derive(Default)]
 pub(in crate::render) struct Roster {
-    /// The entities in the order of the query, table after table.
-    entities: Vec<Entity>,
-    /// For each table, the number of its entities, and what they have.
-    tables: Vec<(usize, [bool; OPTIONAL])>,
-    /// The place of each entity's set among the sets of the frame.
-    places: EntityHashMap<usize>,
-    /// Assets of entities that did not have a set for the render world.
-    absent: Vec<AssetId<InstanceSet>>,
+    /// In the order of the query, those that have entities.
+    tables: Vec<KnownTable>,
+    /// Entities that did not have a set for the render world, and their assets.
+    absent: EntityHashMap<AssetId<InstanceSet>>,
     /// `false` before the first extraction.
     is_read: bool,
     /// All sets in use were [settled](crate::render::upload::KnownSet::is_settled) when they were
@@ -126,76 +105,171 @@ pub(in crate::render) struct Roster {
     pub(super) is_settled: bool,
 }
 
+/// The entities of a table.
+struct KnownTable {
+    id: TableId,
+    entities: Vec<Entity>,
+}
+
+/// What an extraction must read.
+#[derive(Debug, PartialEq)]
+pub(super) enum Reading {
+    /// All entities.
+    All,
+    /// These, of which some may be gone.
+    Only(Vec<Entity>),
+}
+
+/// If more entities than this changed, and more than an eighth of all, all are read again.
+const MANY_CHANGES: usize = 64;
+
 impl Roster {
     /// The next extraction reads everything.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether everything that was read is unchanged, except transforms, which
+    /// What must be read, because it is not as it was read, except transforms, which
     /// [`Self::follow`] reads.
-    pub(super) fn stays(&self, changes: &EntityChanges, assets: &Assets<InstanceSet>) -> bool {
-        let is_there = |asset: &AssetId<InstanceSet>| assets.get(*asset).is_some_and(is_extracted);
-        self.is_read && self.has_read(changes) && !self.absent.iter().any(is_there)
+    pub(super) fn compare(
+        &self,
+        changes: &EntityChanges,
+        assets: &Assets<InstanceSet>,
+        lists: &SetLists,
+    ) -> Reading {
+        let Some(mut entities) = self.changed(changes).filter(|_| self.is_read) else {
+            return Reading::All;
+        };
+        let is_there = |asset: AssetId<InstanceSet>| assets.get(asset).is_some_and(is_extracted);
+        let come = self.absent.iter().filter(|(_, asset)| is_there(**asset));
+        entities.extend(come.map(|(entity, _)| *entity));
+        entities.sort_unstable();
+        entities.dedup();
+        let are_many = entities.len() > MANY_CHANGES.max(lists.entities.len() / 8);
+        if are_many || lists.must_be_made_again(&entities) {
+            return Reading::All;
+        }
+        Reading::Only(entities)
     }
 
-    /// Whether the entities, and their values, are as they were read.
-    fn has_read(&self, changes: &EntityChanges) -> bool {
+    /// The entities that came, went, or have other components or values; `None` if all must be
+    /// read.
+    fn changed(&self, changes: &EntityChanges) -> Option<Vec<Entity>> {
         let Ok(tables) = changes.tables.contiguous_iter() else {
             warn_once!(
                 "all entities with GpuInstances are read in each frame, because the app disables \
                  entities by a component that is no table component: use StorageType::Table for it"
             );
-            return false;
+            return None;
         };
+        let mut changed = Vec::new();
+        // Most frames have the same tables, in the same order.
         let mut known = self.tables.iter();
-        let mut left = self.entities.as_slice();
+        let mut others: Vec<(TableId, &[Entity])> = Vec::new();
         for table in tables {
-            let entities = left.split_off(..table.entity.len());
-            if known.next() != Some(&(table.entity.len(), table.has()))
-                || entities != Some(table.entity)
-                || table.values().have_changed()
-                || table.has_impostors() && table.transforms().have_changed()
-            {
-                return false;
+            let Some(id) = table
+                .entity
+                .first()
+                .and_then(|first| changes.table_of(*first))
+            else {
+                continue;
+            };
+            let before = changed.len();
+            match known.as_slice().first().filter(|known| known.id == id) {
+                Some(same) => {
+                    known.next();
+                    note_others(&same.entities, table.entity, &mut changed);
+                }
+                None => others.push((id, table.entity)),
+            }
+            let values = table.values();
+            changed.extend(values.changed_rows().map(|row| table.entity[row]));
+            let has_others = changed.len() > before || !others.is_empty();
+            if table.has_impostors() && (has_others || table.transforms().have_changed()) {
+                return None;
             }
         }
-        left.is_empty()
+        let left = known.as_slice();
+        if !left.is_empty() || !others.is_empty() {
+            let mut left: HashMap<_, _> = left
+                .iter()
+                .map(|known| (known.id.as_usize(), &*known.entities))
+                .collect();
+            for (id, entities) in others {
+                let known = left.remove(&id.as_usize()).unwrap_or_default();
+                note_others(known, entities, &mut changed);
+            }
+            changed.extend(left.into_values().flatten());
+        }
+        Some(changed)
     }
 
-    /// Starts to read the entities.
+    /// Starts to read all entities.
     pub(super) fn start(&mut self, changes: &EntityChanges) {
-        self.forget();
+        self.absent.clear();
         self.is_read = true;
+        self.start_some(changes);
+    }
+
+    /// Starts to read the entities that changed.
+    pub(super) fn start_some(&mut self, changes: &EntityChanges) {
+        self.is_settled = false;
+        let mut spare = core::mem::take(&mut self.tables);
         for table in changes.tables.contiguous_iter().into_iter().flatten() {
-            self.tables.push((table.entity.len(), table.has()));
-            self.entities.extend_from_slice(table.entity);
+            let Some(id) = table
+                .entity
+                .first()
+                .and_then(|first| changes.table_of(*first))
+            else {
+                continue;
+            };
+            let mut entities = spare.pop().map(|table| table.entities).unwrap_or_default();
+            entities.clear();
+            entities.extend_from_slice(table.entity);
+            self.tables.push(KnownTable { id, entities });
         }
     }
 
-    /// Notes an asset that has no set for the render world.
-    pub(super) fn add_absent(&mut self, asset: AssetId<InstanceSet>) {
-        self.absent.push(asset);
+    /// Notes an asset of an entity that has no set for the render world.
+    pub(super) fn add_absent(&mut self, entity: Entity, asset: AssetId<InstanceSet>) {
+        self.absent.insert(entity, asset);
     }
 
-    /// Ends with the sets that were found.
-    pub(super) fn end(&mut self, sets: &[ExtractedSet]) {
-        let places = sets.iter().map(|set| set.entity.id()).zip(0..);
-        self.places.extend(places);
+    /// Forgets what asset an entity waits for.
+    pub(super) fn remove_absent(&mut self, entity: Entity) {
+        self.absent.remove(&entity);
     }
 
     /// Gives sets of entities that moved their new transforms, in the extraction with this number.
-    pub(super) fn follow(&self, changes: &EntityChanges, sets: &mut [ExtractedSet], now: u64) {
+    pub(super) fn follow(&self, changes: &EntityChanges, lists: &mut SetLists, now: u64) {
         for table in changes.tables.contiguous_iter().into_iter().flatten() {
             for row in table.transforms().changed_rows() {
-                let place = self.places.get(&table.entity[row]);
-                if let Some(set) = place.and_then(|place| sets.get_mut(*place)) {
+                if let Some(set) = lists.set_of(table.entity[row]) {
                     set.world_from_local = table.transform[row].affine();
                     set.changed_in = now;
                 }
             }
         }
     }
+}
+
+/// Notes the entities that only one of two lists of a table has. In a table, the last entity takes
+/// the row of one that goes.
+fn note_others(before: &[Entity], now: &[Entity], changed: &mut Vec<Entity>) {
+    if before == now {
+        return;
+    }
+    let (both_before, rest_before) = before.split_at(before.len().min(now.len()));
+    let (both_now, rest_now) = now.split_at(before.len().min(now.len()));
+    let rows = both_before.iter().zip(both_now).filter(|(a, b)| a != b);
+    let (mut gone, mut come): (Vec<Entity>, Vec<Entity>) = rows.unzip();
+    gone.extend(rest_before);
+    come.extend(rest_now);
+    gone.sort_unstable();
+    come.sort_unstable();
+    let lacks = |list: &[Entity], entity: &Entity| list.binary_search(entity).is_err();
+    changed.extend(gone.iter().filter(|entity| lacks(&come, entity)));
+    changed.extend(come.iter().filter(|entity| lacks(&gone, entity)));
 }
 
 /// Whether a set is uploaded at all.

@@ -13,7 +13,7 @@ use super::{
     drawn_by::{Able, Asked, DrawnBy},
     properties::{PhaseFunctions, alias_properties, is_blended},
     reshown::ReshownSets,
-    settled::{SettledEntity, SettledMaterial, Stays, is_same_binding},
+    settled::{SettledMaterial, Stays, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
     used::UsedAlias,
 };
@@ -22,6 +22,7 @@ use crate::render::{
     cpu_times::{CpuClock, CpuStage},
     culler::GpuCuller,
     expanded::can_expand,
+    extract::SetLists,
     told::Told,
 };
 use bevy::{
@@ -71,16 +72,15 @@ pub(in crate::render) struct MaterialAliases {
     unused: Vec<AliasKey>,
     /// What the device could do in the last run.
     able: Able,
-    /// What the last run found, in the order of its entities.
-    settled: Vec<SettledEntity>,
-    /// The places of the entities in that order.
-    places: MainEntityHashMap<usize>,
-    /// The places of those whose material was not prepared.
-    waiting: Vec<usize>,
-    /// Number of entities that have an alias.
-    aliased: usize,
-    /// [`GpuCuller::listed_in`] of the last run; `None` if it met wireframes.
+    /// What the last run found.
+    settled: MainEntityHashMap<SettledMaterial>,
+    /// Those whose material was not prepared.
+    waiting: Vec<MainEntity>,
+    /// [`SetLists::listed_in`](crate::render::extract::SetLists) of the last run; `None` if it met
+    /// wireframes.
     listed_in: Option<u64>,
+    /// The number of the extraction before the last run.
+    extracted_in: u64,
 }
 
 /// A material and how it is drawn.
@@ -152,7 +152,9 @@ pub(in crate::render) fn alias_materials(
     let aliases = &mut *aliases;
     aliases.visited.clear();
     let reshown = reshown.take();
-    if gpu.entities.is_empty() && aliases.entities.is_empty() {
+    let lists = &gpu.lists;
+    let is_next = core::mem::replace(&mut aliases.extracted_in, gpu.frame) + 1 == gpu.frame;
+    if lists.entities.is_empty() && aliases.settled.is_empty() && aliases.entities.is_empty() {
         return;
     }
     let able = Able {
@@ -165,9 +167,9 @@ pub(in crate::render) fn alias_materials(
         let wired = wireframes.as_ref();
         let is_wired = wired.is_some_and(|wired| wired.contains_key(entity));
         Asked {
-            expanded: is_wired || gpu.asks_expanded.contains(entity),
-            fading: gpu.fading.contains(entity),
-            lightmap: gpu.lightmapped.contains(entity),
+            expanded: is_wired || lists.asks_expanded.contains(entity),
+            fading: lists.fading.contains(entity),
+            lightmap: lists.lightmapped.contains(entity),
         }
     };
     let all_change = shaders.is_changed() || aliases.able != able;
@@ -180,80 +182,74 @@ pub(in crate::render) fn alias_materials(
     aliases.able = able;
     aliases.run += 1;
     let has_wireframes = wireframes.as_ref().is_some_and(|wired| !wired.is_empty());
-    let listed_in = (!has_wireframes).then_some(gpu.listed_in);
+    let listed_in = (!has_wireframes).then_some(lists.listed_in);
     let stays = Stays {
-        asked: listed_in.is_some() && aliases.listed_in == listed_in,
+        asked: is_next && listed_in.is_some() && aliases.listed_in == listed_in,
         materials: !bevys.prepared.is_changed(),
     };
     aliases.listed_in = listed_in;
     let is_known = !all_change && stays.asked && stays.materials;
-    let places = match is_known {
-        true => aliases.places_of_changed(&reshown, &bevys.dirty),
-        false => aliases.start_again(&gpu.entities),
+    let entities = match is_known {
+        true => aliases.changed(&reshown, lists, &bevys.dirty),
+        false => aliases.start_again(lists),
     };
-    let mut settled = core::mem::take(&mut aliases.settled);
-    for place in places {
-        let entity = gpu.entities[place];
-        let known = settled.get_mut(place);
+    for entity in entities {
+        let asked_as_before = stays.asked && !lists.changed_entities.contains(&entity);
         let (instances, prepared) = (&bevys.instances, &bevys.prepared);
-        let holds = !all_change
-            && known.as_ref().is_some_and(|known| {
-                known.holds(entity, stays, || asked(&entity), instances, prepared)
-            });
-        if holds {
+        let stays = Stays {
+            asked: asked_as_before,
+            ..stays
+        };
+        let holds = |known: &SettledMaterial| {
+            known.holds(entity, stays, || asked(&entity), instances, prepared)
+        };
+        if !all_change && aliases.settled.get(&entity).is_some_and(holds) {
             continue;
         }
         let asked = asked(&entity);
         let found = aliases.visit(entity, asked, &shaders, &mut bevys, &functions);
-        if matches!(found.material, SettledMaterial::Waits) {
-            aliases.waiting.push(place);
+        if matches!(found, SettledMaterial::Waits) {
+            aliases.waiting.push(entity);
         }
-        match known {
-            Some(known) => {
-                aliases.aliased -= usize::from(known.is_aliased);
-                aliases.aliased += usize::from(found.is_aliased);
-                *known = found;
-            }
-            None => {
-                aliases.aliased += usize::from(found.is_aliased);
-                settled.push(found);
-            }
-        }
+        aliases.settled.insert(entity, found);
     }
-    aliases.settled = settled;
-    // Otherwise no entity lost its set.
-    if aliases.aliased < aliases.entities.len() {
-        aliases.give_back(&gpu, &mut bevys);
+    if stays.asked {
+        let gone = lists.changed_entities.iter();
+        for entity in gone.filter(|entity| !lists.entities.contains(*entity)) {
+            aliases.give_back(*entity, &mut bevys);
+        }
+    } else {
+        aliases.give_all_back(lists, &mut bevys);
     }
     aliases.sweep(&mut bevys);
 }
 
 impl MaterialAliases {
     /// Starts to look at all entities: the list, what they ask for or some material is another one.
-    /// Returns their places.
-    fn start_again(&mut self, entities: &[MainEntity]) -> Vec<usize> {
-        self.settled.truncate(entities.len());
-        let aliased = self.settled.iter().filter(|known| known.is_aliased);
-        self.aliased = aliased.count();
+    /// Returns them.
+    fn start_again(&mut self, lists: &SetLists) -> Vec<MainEntity> {
+        let entities = &lists.entities;
+        self.settled.retain(|entity, _| entities.contains(entity));
         self.waiting.clear();
-        self.places.clear();
-        self.places.extend(entities.iter().copied().zip(0..));
-        (0..entities.len()).collect()
+        entities.iter().copied().collect()
     }
 
-    /// The places of entities that may have another material than in the last run.
-    fn places_of_changed(
+    /// The entities with sets that may have another material than in the last run, or may ask for
+    /// something else.
+    fn changed(
         &mut self,
         reshown: &[MainEntity],
+        lists: &SetLists,
         dirty: &DirtySpecializations,
-    ) -> Vec<usize> {
+    ) -> Vec<MainEntity> {
+        let mut entities = core::mem::take(&mut self.waiting);
         let dirty = (dirty.changed_renderables.iter()).chain(&dirty.removed_renderables);
-        let places = reshown.iter().chain(dirty);
-        let places = places.filter_map(|entity| self.places.get(entity).copied());
-        let mut places: Vec<_> = places.chain(core::mem::take(&mut self.waiting)).collect();
-        places.sort_unstable();
-        places.dedup();
-        places
+        let others = reshown.iter().chain(dirty).chain(&lists.changed_entities);
+        entities.extend(others);
+        entities.retain(|entity| lists.entities.contains(entity));
+        entities.sort_unstable();
+        entities.dedup();
+        entities
     }
 
     /// Whether the entity has a material that draws its set.
@@ -280,23 +276,17 @@ impl MaterialAliases {
         shaders: &InstancedShaders,
         bevys: &mut Materials,
         functions: &PhaseFunctions,
-    ) -> SettledEntity {
+    ) -> SettledMaterial {
         self.visited.insert(entity);
         let Some(instance) = bevys.instances.instances.get(&entity) else {
-            return SettledEntity {
-                entity,
-                is_aliased: self.leave(entity),
-                material: SettledMaterial::None,
-            };
+            self.leave(entity);
+            return SettledMaterial::None;
         };
         let asset_id = instance.asset_id;
         let original = self.original_of(entity, asset_id);
         let Some(material) = bevys.prepared.get(original) else {
-            return SettledEntity {
-                entity,
-                is_aliased: self.leave(entity),
-                material: SettledMaterial::Waits,
-            };
+            self.leave(entity);
+            return SettledMaterial::Waits;
         };
         let (properties, binding) = (material.properties.clone(), material.binding);
         let (vertex, buffers) = self.meet(original, &properties, shaders);
@@ -321,32 +311,26 @@ impl MaterialAliases {
             }
             bevys.dirty.changed_renderables.insert(entity);
         }
-        SettledEntity {
-            entity,
-            is_aliased: true,
-            material: SettledMaterial::Aliased {
-                alias,
-                original,
-                properties,
-                binding,
-                asked,
-            },
+        SettledMaterial::Aliased {
+            alias,
+            original,
+            properties,
+            binding,
+            asked,
         }
     }
 
-    /// Notes that an entity has no material at present. Returns whether it keeps an alias's id.
-    fn leave(&mut self, entity: MainEntity) -> bool {
+    /// Notes that an entity has no material at present. If it has an alias's id, it keeps that.
+    fn leave(&mut self, entity: MainEntity) {
         for set in [&mut self.expanded, &mut self.fading, &mut self.blended] {
             set.remove(&entity);
         }
-        let Some(aliased) = self.entities.get_mut(&entity) else {
-            return false;
-        };
-        if core::mem::take(&mut aliased.is_used) {
+        if let Some(aliased) = self.entities.get_mut(&entity)
+            && core::mem::take(&mut aliased.is_used)
+        {
             let key = aliased.key;
             self.release(key);
         }
-        true
     }
 
     /// Notes that an entity has an alias. Returns whether this run has made the alias.
@@ -463,23 +447,30 @@ impl MaterialAliases {
         id
     }
 
-    /// Gives entities that lost their set their own material again.
-    fn give_back(&mut self, gpu: &GpuCuller, bevys: &mut Materials) {
-        // Entities that still have a set, but no material at present, keep their alias.
-        let still: MainEntityHashSet = gpu.entities.iter().copied().collect();
+    /// Gives all entities that lost their set their own material again. Entities that still have a
+    /// set, but no material at present, keep their alias.
+    fn give_all_back(&mut self, lists: &SetLists, bevys: &mut Materials) {
         let all = self.entities.keys().copied();
-        let lost: Vec<_> = all.filter(|entity| !still.contains(entity)).collect();
+        let lost: Vec<_> = all
+            .filter(|entity| !lists.entities.contains(entity))
+            .collect();
         for entity in lost {
-            self.leave(entity);
-            let Some(Aliased { key, alias, .. }) = self.entities.remove(&entity) else {
-                continue;
-            };
-            if let Some(instance) = bevys.instances.instances.get_mut(&entity)
-                && instance.asset_id == alias
-            {
-                instance.asset_id = key.original;
-                bevys.dirty.changed_renderables.insert(entity);
-            }
+            self.give_back(entity, bevys);
+        }
+    }
+
+    /// Gives an entity that lost its set its own material again.
+    fn give_back(&mut self, entity: MainEntity, bevys: &mut Materials) {
+        self.settled.remove(&entity);
+        self.leave(entity);
+        let Some(Aliased { key, alias, .. }) = self.entities.remove(&entity) else {
+            return;
+        };
+        if let Some(instance) = bevys.instances.instances.get_mut(&entity)
+            && instance.asset_id == alias
+        {
+            instance.asset_id = key.original;
+            bevys.dirty.changed_renderables.insert(entity);
         }
     }
 

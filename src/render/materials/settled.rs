@@ -13,14 +13,6 @@ use bevy::{
 };
 use std::sync::Arc;
 
-/// An entity of a run.
-pub(super) struct SettledEntity {
-    pub entity: MainEntity,
-    /// Whether the entity has an alias, or keeps one until it has a material again.
-    pub is_aliased: bool,
-    pub material: SettledMaterial,
-}
-
 /// The material of an entity.
 pub(super) enum SettledMaterial {
     /// Bevy has none, for example because no view sees the entity.
@@ -49,7 +41,7 @@ pub(super) struct Stays {
     pub materials: bool,
 }
 
-impl SettledEntity {
+impl SettledMaterial {
     /// Whether a run would give this entity the alias that it has.
     pub fn holds(
         &self,
@@ -59,10 +51,7 @@ impl SettledEntity {
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
     ) -> bool {
-        if self.entity != entity {
-            return false;
-        }
-        match (&self.material, instances.instances.get(&entity)) {
+        match (self, instances.instances.get(&entity)) {
             (SettledMaterial::None, None) => true,
             (
                 SettledMaterial::Aliased {

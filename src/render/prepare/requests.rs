@@ -45,13 +45,11 @@ pub(super) fn add_requests(
     hides: bool,
 ) {
     let views = scene.views.collect();
-    let all = sets.all;
-    let extraction = (sets.listed_in, sets.extracted_in);
-    draws.seen.find(extraction, all, &views);
+    draws.seen.find(sets.lists, sets.extracted_in, &views);
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     follow_views(&mut draws.views, views.iter().map(|view| view.view));
     // For sets without frustum culling the views come once more, and keep everything.
-    if sets.keeps_all {
+    if sets.lists.keep_all() {
         let keep_all = views.iter().map(|view| view.cull.keeping_everything());
         draws.frame.views.extend(keep_all);
     }
@@ -65,12 +63,11 @@ pub(super) fn add_requests(
         // Devices without draw counts, and the tier `Cpu`, pay for rows that rest.
         rests: draws.counted
             && culler.tier() != CullingTier::Cpu
-            && many_rest(all.len(), views.len()),
+            && many_rest(sets.lists.len(), views.len()),
         views: views.len() as u32,
     };
     let before = core::mem::replace(&mut draws.made_for, made_for);
-    let version = culler.store().sets_version();
-    draws.sets_stay = draws.sets_version.replace(version) == Some(version);
+    draws.follow_sets(culler.store());
     let stays = before == made_for && scene.stays();
     let is_next = draws.notes.start(sets.extracted_in);
     let faces = scene.hiding.faces.changes();
@@ -145,20 +142,23 @@ struct Made {
 impl Requests<'_, '_, '_> {
     /// Makes the requests of all sets that some view sees.
     fn make_all(&mut self) {
-        self.draws.start_requests(self.sets.listed_in);
+        self.draws.start_requests(self.sets.lists.listed_in);
         self.slots.start_again();
         self.start_to_look();
         self.impostors.clear();
-        let all = self.sets.all;
-        let seen = self.draws.seen.places();
+        let places = self.draws.seen.places();
+        let sets = self.sets;
+        let seen = places
+            .iter()
+            .filter_map(|place| Some((*place, sets.at(*place)?)));
         // Impostors come first: without its impostor, an entity draws all instances itself.
-        let is_impostor = |place: &&usize| matches!(all[**place].share, Share::Far { .. });
-        let impostors = seen.iter().filter(is_impostor);
-        let others = seen.iter().filter(|place| !is_impostor(place));
-        for place in impostors.chain(others) {
-            self.add(*place, &all[*place]);
+        let is_impostor =
+            |(_, set): &(usize, &ExtractedSet)| matches!(set.share, Share::Far { .. });
+        let impostors = seen.clone().filter(is_impostor);
+        for (place, set) in impostors.chain(seen.filter(|seen| !is_impostor(seen))) {
+            self.add(place, set);
         }
-        self.end_look(&seen);
+        self.end_look(&places);
     }
 
     /// Adds the request of the entity at a place of the frame's sets, or the entity to another's
@@ -280,7 +280,7 @@ impl Requests<'_, '_, '_> {
         let is_alone = is_blended
             || set.has_meshlets
             || !matches!(set.share, Share::All)
-            || !self.sets.shared.contains(&set.set)
+            || !self.sets.are_shared(set.set)
             || self.draws.expanded.contains(&entity);
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
         // Expanded and blended sets have no levels; an impostor's are all far.
@@ -297,11 +297,12 @@ impl Requests<'_, '_, '_> {
             })
         });
         let is_own = matches!(set.share, Share::All)
-            && !self.sets.shared.contains(&set.set)
+            && !self.sets.are_shared(set.set)
             && !self.draws.expanded.contains(&entity);
         let drawn = Drawn {
             entity,
             place,
+            is_gone: false,
             made_in: self.sets.extracted_in,
             looked_at: self.sets.extracted_in,
             bevy: of_bevy,

@@ -60,17 +60,17 @@ pub struct CullingReport {
 #[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Clone, Debug, Default, PartialEq)]
 pub struct FrameWork {
-    /// Number of entities with sets that were read: all, if one of them came, went, or changed in
-    /// more than its place.
+    /// Number of entities with sets that were read: those that came, or changed in more than their
+    /// place. All, if they are many, or one of them is an impostor, has one, or had a set before.
     pub entities: u64,
     /// Number of entities whose request was made again: they came into view for the first time, or
     /// changed, or moved, or did so in the frame before. If an entity that shares its set with
     /// others, an impostor, or a set with one `MeshUniform` per survivor does so, or is seen by
     /// other views than before, the requests of all such entities are made again.
     pub requests: u64,
-    /// Number of plans of all sets: an entity came or went, a view sees other entities than before
-    /// (unless they are small sets, and there are many), or a set has more or fewer blocks of 1,024
-    /// instances.
+    /// Number of plans of all sets: a view sees other entities than before, or an entity came or
+    /// went (unless they are small sets, and there are many), or a set has more or fewer blocks of
+    /// 1,024 instances.
     pub plans: u64,
     /// Number of requests that moved, changed their length by a few instances, or were added behind
     /// the others. The plan stays, except for their part of it.

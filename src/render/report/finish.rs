@@ -85,7 +85,7 @@ pub(in crate::render) fn finish_culling(
     let timer = clock.start(CpuStage::Finish);
     let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
-    let entities_read = gpu.entities_read();
+    let entities_read = gpu.lists.entities_read;
     let Some(culler) = &mut gpu.culler else {
         // The last report is of a device that is gone, or of settings that were refused.
         drop(timer);

@@ -18,6 +18,8 @@ pub(in crate::render) struct Drawn {
     pub entity: MainEntity,
     /// The place of its set in the list of sets.
     pub place: usize,
+    /// Whether it went: it draws nothing any more.
+    pub is_gone: bool,
     /// The number of the extraction whose sets it was made from.
     pub made_in: u64,
     /// The number of the last extraction for which it was looked at; 0 if it has changed since

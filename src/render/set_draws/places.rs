@@ -38,6 +38,13 @@ impl DrawnPlaces {
         self.now[place] = Some(index as u32);
     }
 
+    /// The entity at a place went.
+    pub fn remove(&mut self, place: usize) {
+        if let Some(now) = self.now.get_mut(place) {
+            *now = None;
+        }
+    }
+
     /// What the entity at a place draws.
     pub fn now(&self, place: usize) -> Option<usize> {
         let index = *self.now.get(place)?;

@@ -2,7 +2,7 @@
 //! came and went are followed.
 
 use crate::render::{
-    extracted_set::ExtractedSet,
+    extract::SetLists,
     views::{FrameView, SetView, view_order},
 };
 use bevy::render::{
@@ -19,6 +19,8 @@ pub(in crate::render) struct SeenSets {
     extracted_in: u64,
     /// The sets' entities in ascending order, each with the place of its set.
     by_entity: Vec<(MainEntity, u32)>,
+    /// Number of places.
+    count: usize,
     /// The bits of the views that see each set: `words` for the first set, and so on.
     bits: Vec<u64>,
     words: usize,
@@ -39,33 +41,37 @@ pub(in crate::render) struct ChangedSet {
 }
 
 impl SeenSets {
-    /// Finds out which views see which sets of the list that `listed_in` names, in the extraction
-    /// with this number. Entities are compared by their place in the main world: Bevy lists those
-    /// that are in the render world, too, under both.
-    pub fn find(
-        &mut self,
-        (listed_in, extracted_in): (u64, u64),
-        sets: &[ExtractedSet],
-        views: &[SetView],
-    ) {
+    /// Finds out which views see which sets of the lists, in the extraction with this number.
+    /// Entities are compared by their place in the main world: Bevy lists those that are in the
+    /// render world, too, under both.
+    pub fn find(&mut self, lists: &SetLists, extracted_in: u64, views: &[SetView]) {
+        let listed_in = lists.listed_in;
         let has_list = self.listed_in.replace(listed_in) == Some(listed_in);
         let is_next = core::mem::replace(&mut self.extracted_in, extracted_in) + 1 == extracted_in;
-        if !has_list {
-            self.sort(sets.iter().map(|set| set.entity));
+        let entity_at = |place: usize| Some(lists.sets.get(place)?.as_ref()?.entity);
+        let visible = views.iter().map(|view| (view.view.key, view.visible));
+        if has_list && is_next {
+            self.see(true, (&lists.changed, entity_at), visible);
+            return;
         }
-        let lists = views.iter().map(|view| (view.view.key, view.visible));
-        self.see(has_list && is_next, lists);
+        let places = 0..lists.sets.len();
+        self.sort(places.filter_map(|place| Some((entity_at(place)?, place as u32))));
+        self.count = lists.sets.len();
+        self.see(false, (&[], entity_at), visible);
     }
 
-    /// Follows Bevy's lists of all views, if `may_follow`, or walks them.
+    /// Follows Bevy's lists of all views, if `may_follow`, or walks them. `places` have another
+    /// entity than before, or none.
     fn see<'a>(
         &mut self,
         may_follow: bool,
+        (places, entity_at): (&[usize], impl Fn(usize) -> Option<MainEntity>),
         lists: impl ExactSizeIterator<
             Item = (RetainedViewEntity, Option<&'a RenderVisibleEntitiesClass>),
         > + Clone,
     ) {
         self.changed.clear();
+        let came = self.change_places(places, entity_at);
         // If Bevy has made a list again, its length does not follow from its notes.
         let stays = |(known, (key, visible)): (&(RetainedViewEntity, usize), _)| {
             let (before, gone, new) = match visible {
@@ -85,8 +91,8 @@ impl SeenSets {
         if !self.is_followed {
             self.words = lists.len().div_ceil(64);
             self.bits.clear();
-            self.bits.resize(self.by_entity.len() * self.words, 0);
         }
+        self.bits.resize(self.count * self.words, 0);
         for (view, (_, visible)) in lists.enumerate() {
             let Some(visible) = visible else {
                 continue;
@@ -98,6 +104,11 @@ impl SeenSets {
                 for (_, entity) in &visible.added_entities {
                     self.note(*entity, view, true);
                 }
+                // Bevy may have noted these long ago.
+                let came = came.iter().map(|(entity, _)| *entity);
+                for entity in came.filter(|entity| is_visible(visible, *entity)) {
+                    self.note(entity, view, true);
+                }
             } else {
                 let (bits, words) = (&mut self.bits, self.words);
                 each_seen(&self.by_entity, visible, |place| {
@@ -108,6 +119,39 @@ impl SeenSets {
         // The first note of a set says whether it was seen.
         self.changed.sort_by_key(|changed| changed.place);
         self.changed.dedup_by_key(|changed| changed.place);
+    }
+
+    /// Follows the list of sets, which has other entities at these places. Returns those, and their
+    /// places.
+    fn change_places(
+        &mut self,
+        places: &[usize],
+        entity_at: impl Fn(usize) -> Option<MainEntity>,
+    ) -> Vec<(MainEntity, u32)> {
+        let Some(last) = places.last() else {
+            return Vec::new();
+        };
+        self.count = self.count.max(last + 1);
+        self.by_entity
+            .retain(|(_, place)| places.binary_search(&(*place as usize)).is_err());
+        for place in places {
+            let was_seen = self.is_seen(*place);
+            self.changed.push(ChangedSet {
+                place: *place,
+                was_seen,
+            });
+            let words = place * self.words..(place + 1) * self.words;
+            if let Some(bits) = self.bits.get_mut(words) {
+                bits.fill(0);
+            }
+        }
+        let came = places
+            .iter()
+            .filter_map(|place| Some((entity_at(*place)?, *place as u32)));
+        let came: Vec<_> = came.collect();
+        self.by_entity.extend(&came);
+        self.by_entity.sort_unstable();
+        came
     }
 
     /// Notes that a view sees an entity, or sees it no more.
@@ -164,14 +208,15 @@ impl SeenSets {
 
     /// The places of the sets that some view sees, in ascending order.
     pub fn places(&self) -> Vec<usize> {
-        let places = 0..self.by_entity.len();
-        places.filter(|place| self.is_seen(*place)).collect()
+        (0..self.count)
+            .filter(|place| self.is_seen(*place))
+            .collect()
     }
 
     /// Sorts the entities of the list.
-    fn sort(&mut self, entities: impl Iterator<Item = MainEntity>) {
+    fn sort(&mut self, entities: impl Iterator<Item = (MainEntity, u32)>) {
         self.by_entity.clear();
-        self.by_entity.extend(entities.zip(0..));
+        self.by_entity.extend(entities);
         self.by_entity.sort_unstable();
     }
 }
@@ -181,6 +226,13 @@ fn notes_of(visible: &RenderVisibleEntitiesClass) -> (usize, usize, usize) {
     let len = visible.entities_cpu_culling.len() + visible.entities_gpu_culling.len();
     let (new, gone) = (&visible.added_entities, &visible.removed_entities);
     (len, gone.len(), new.len())
+}
+
+/// Whether an entity is in Bevy's list of a view.
+fn is_visible(visible: &RenderVisibleEntitiesClass, entity: MainEntity) -> bool {
+    let tested = &visible.entities_cpu_culling;
+    let found = tested.binary_search_by_key(&entity, |(_, main)| *main);
+    found.is_ok() || visible.entities_gpu_culling.contains_key(&entity)
 }
 
 /// Calls `found` with the place of each set that a view sees, once.
@@ -256,84 +308,4 @@ pub(super) fn place_of_view(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bevy::prelude::Entity;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    fn main(index: u32) -> MainEntity {
-        Entity::from_raw_u32(index)
-            .unwrap_or(Entity::PLACEHOLDER)
-            .into()
-    }
-
-    /// Entities in ascending order, whose order is not the order of their indices.
-    fn sorted(indices: &BTreeSet<u32>) -> Vec<MainEntity> {
-        let mut entities: Vec<_> = indices.iter().map(|index| main(*index)).collect();
-        entities.sort_unstable();
-        entities
-    }
-
-    proptest! {
-        #[test]
-        fn the_common_entities_of_two_lists_are_found_once(
-            sets in prop::collection::btree_set(0u32..300, 0..60),
-            visible in prop::collection::btree_set(0u32..300, 0..200),
-        ) {
-            let of_sets: Vec<_> = sorted(&sets).into_iter().zip(0..).collect();
-            let list: Vec<_> = sorted(&visible).into_iter().map(|entity| ((), entity)).collect();
-            let mut found = Vec::new();
-            each_common(&of_sets, &list, |place| found.push(place));
-            let expected = of_sets.iter().filter(|(set, _)| list.contains(&((), *set)));
-            prop_assert_eq!(found, expected.map(|(_, place)| *place).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn what_is_followed_is_what_a_walk_finds(
-            sets in prop::collection::btree_set(0u32..80, 0..30),
-            frames in prop::collection::vec(
-                (prop::collection::vec(prop::collection::btree_set(0u32..80, 0..60), 70), any::<bool>()),
-                1..6,
-            ),
-        ) {
-            let mut followed = SeenSets::default();
-            followed.sort(sorted(&sets).into_iter());
-            let mut lists = vec![RenderVisibleEntitiesClass::default(); 70];
-            for (frame, (seen, is_made_anew)) in frames.iter().enumerate() {
-                for (list, seen) in lists.iter_mut().zip(seen) {
-                    if *is_made_anew {
-                        *list = RenderVisibleEntitiesClass::default();
-                    }
-                    let seen: Vec<_> = sorted(seen);
-                    let seen: Vec<_> = seen.into_iter().map(|main| (Entity::PLACEHOLDER, main)).collect();
-                    list.prepare_for_new_frame();
-                    list.update_cpu_culled_entities(&seen);
-                }
-                let key = |view| RetainedViewEntity::new(main(view), None, 0);
-                let views = (0..).map(key).zip(lists.iter().map(Some)).collect::<Vec<_>>();
-                let before = followed.bits.clone();
-                followed.see(frame > 0, views.iter().copied());
-                let mut walked = SeenSets::default();
-                walked.sort(sorted(&sets).into_iter());
-                walked.see(false, views.iter().copied());
-                prop_assert_eq!(&followed.bits, &walked.bits);
-                prop_assert!(!walked.is_followed);
-                prop_assert!(is_made_anew | followed.is_followed | (frame == 0));
-                for place in 0..sets.len() {
-                    let of = (0..70).filter(|view| followed.sees(*view as usize, place));
-                    prop_assert_eq!(followed.views_of(place).collect::<Vec<_>>(), of.collect::<Vec<u32>>());
-                    prop_assert_eq!(followed.places().contains(&place), followed.is_seen(place));
-                    if followed.is_followed {
-                        let words = place * 2..place * 2 + 2;
-                        let was_seen = before[words.clone()].iter().any(|word| *word != 0);
-                        let is_changed = before[words.clone()] != followed.bits[words];
-                        let noted = followed.changed.iter().find(|changed| changed.place == place);
-                        prop_assert!(noted.is_some() || !is_changed);
-                        prop_assert!(noted.is_none_or(|noted| noted.was_seen == was_seen));
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

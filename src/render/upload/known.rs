@@ -65,8 +65,11 @@ pub(in crate::render) struct KnownSet {
     pub current: SetOnGpu,
     /// What takes its place when all of it has arrived.
     pub(super) next: Option<SetOnGpu>,
-    /// The number of the last extraction that read an entity with the set.
+    /// The number of the extraction that made the [lists](crate::render::extract::SetLists) in
+    /// which entities use the set.
     pub used_in: u64,
+    /// Number of entities that use the set, if some do.
+    pub users: u32,
     /// An entity that uses the set, for the log.
     pub user: Option<MainEntity>,
     /// The number of the extraction since which what is drawn is not the asset, if it waits for its
@@ -82,6 +85,7 @@ impl KnownSet {
             current: SetOnGpu::new(id),
             next: None,
             used_in: 0,
+            users: 0,
             user: None,
             outdated_since: None,
             refused: None,

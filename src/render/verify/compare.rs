@@ -38,7 +38,7 @@ pub(in crate::render) fn verify_survivors(
     };
     let Some(culler) = &sets.culler else { return };
     // Sets are copied at extraction: a request that came after it is for the next frame.
-    if !state.requested || state.sets.is_empty() && !sets.sets.is_empty() {
+    if !state.requested || state.sets.is_empty() && sets.lists.len() > 0 {
         return;
     }
     for (id, copied) in &mut state.sets {

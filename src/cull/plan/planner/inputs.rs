@@ -19,6 +19,8 @@ pub(super) struct PlanInputs {
     /// [`ResidentSets::version`].
     sets: Version,
     requests: Vec<RequestInputs>,
+    /// Whether some request `is_hollow`.
+    has_hollow: bool,
     /// Views of all requests, request after request.
     pub views: Vec<u32>,
     /// Further shapes of all requests, request after request.
@@ -40,6 +42,8 @@ struct RequestInputs {
     set: SetId,
     /// `None` if the set is not resident.
     resident: Option<ResidentInputs>,
+    /// Whether its set went while it rested: the plan has rows for a set that is not resident.
+    is_hollow: bool,
     world_from_local: Affine3A,
     sphere: BoundingSphere,
     full_sphere: Option<BoundingSphere>,
@@ -109,6 +113,7 @@ impl PlanInputs {
         let mut inputs = Self {
             sets: sets.version(),
             requests,
+            has_hollow: false,
             views,
             more,
             occlusion: occlusion
@@ -123,6 +128,11 @@ impl PlanInputs {
         };
         inputs.grow(frame, sets);
         inputs
+    }
+
+    /// Whether the plan has rows for sets that went.
+    pub fn has_hollow(&self) -> bool {
+        self.has_hollow
     }
 
     /// Number of requests.
@@ -145,6 +155,7 @@ impl PlanInputs {
                 key: request.key,
                 set: request.set,
                 resident: ResidentInputs::of(sets, request.set),
+                is_hollow: false,
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
                 full_sphere: request.full_sphere,
@@ -176,23 +187,33 @@ impl PlanInputs {
         if known > frame.requests.len() || !self.have_occlusion_of(occlusion) {
             return false;
         }
-        let sets_stay = self.sets == sets.version();
-        let all_follow = match &frame.changed {
-            // Most changes of sets concern sets that no request names.
-            Some(changed) if sets_stay => changed
-                .iter()
-                .filter(|index| **index < known)
-                .all(|index| self.follow_one(frame, *index, None, moved)),
-            _ => {
-                let sets = (!sets_stay).then_some(sets);
-                (0..known).all(|index| self.follow_one(frame, index, sets, moved))
+        let changed_sets = sets.changed_since(self.sets);
+        let all_follow = match (&frame.changed, changed_sets) {
+            (Some(changed), Some(changed_sets)) => {
+                let changed_sets: Vec<_> = changed_sets.collect();
+                let of_sets = self.requests_of(&changed_sets);
+                let of_sets = of_sets.iter().filter(|index| !changed.contains(*index));
+                let sets = (!changed_sets.is_empty()).then_some(sets);
+                let mut indices = (changed.iter().filter(|index| **index < known)).chain(of_sets);
+                indices.all(|index| self.follow_one(frame, *index, sets, moved))
             }
+            _ => (0..known).all(|index| self.follow_one(frame, index, Some(sets), moved)),
         };
         if !all_follow {
             return false;
         }
         self.sets = sets.version();
         true
+    }
+
+    /// The requests of these sets. Most changes of sets concern sets that no request names.
+    fn requests_of(&self, sets: &[SetId]) -> Vec<usize> {
+        if sets.is_empty() {
+            return Vec::new();
+        }
+        let all = self.requests.iter().enumerate();
+        let found = all.filter(|(_, known)| sets.contains(&known.set));
+        found.map(|(index, _)| index).collect()
     }
 
     /// Follows a request, and its set if some set changed.
@@ -219,18 +240,24 @@ impl PlanInputs {
         {
             return false;
         }
+        let rests = !request.is_tested();
         let known = &mut self.requests[index];
+        if known.is_hollow && !rests {
+            return false;
+        }
         let mut is_moved = known.world_from_local != request.world_from_local;
         known.world_from_local = request.world_from_local;
         if let Some(sets) = sets {
             let resident = ResidentInputs::of(sets, request.set);
             if resident != known.resident {
-                let both = known.resident.zip(resident);
-                if !both.is_some_and(|(before, now)| now.has_blocks_of(before)) {
-                    return false;
+                match (known.resident, resident) {
+                    (Some(before), Some(now)) if now.has_blocks_of(before) => is_moved = true,
+                    (Some(_), None) if rests => {
+                        (known.is_hollow, self.has_hollow) = (true, true);
+                    }
+                    _ => return false,
                 }
                 known.resident = resident;
-                is_moved = true;
             }
         }
         if is_moved {

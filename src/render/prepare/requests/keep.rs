@@ -14,7 +14,7 @@ impl Requests<'_, '_, '_> {
     /// Returns false if all requests must be made again: the list of sets, a mesh or a setting is
     /// another one, or a set changed that shares its request or its instances with others.
     pub(super) fn keep(&mut self) -> bool {
-        if !self.stays || !self.draws.of_places.are_of(self.sets.listed_in) {
+        if !self.stays || !self.draws.of_places.are_of(self.sets.lists.listed_in) {
             return false;
         }
         self.draws.is_kept = true;
@@ -34,9 +34,9 @@ impl Requests<'_, '_, '_> {
     fn changes(&self) -> Option<Vec<Change>> {
         let draws = &*self.draws;
         let notes = &draws.notes;
+        let changed_sets = draws.changed_sets.as_ref()?;
         let is_known = self.is_next
             && draws.seen.is_followed
-            && draws.sets_stay
             && self.hides_alike
             && !self.slots.has_started_again()
             && (self.aliases.visited.is_empty() || !notes.has_impostors);
@@ -52,7 +52,9 @@ impl Requests<'_, '_, '_> {
         let entities = touched.iter().chain(&self.aliases.visited);
         // Bevy writes the instance of what moves. `moving` has what moved in the previous frame.
         let places = entities.filter_map(|entity| draws.seen.place_of(*entity));
-        let sets = places.chain(notes.moving.iter().copied());
+        let others = notes.moving.iter().chain(&self.sets.lists.changed);
+        let others = others.copied().chain(self.sets.places_of(changed_sets));
+        let sets = places.chain(others);
         changes.extend(sets.map(|place| Change {
             place,
             was_seen: draws.seen.is_seen(place),
@@ -86,6 +88,8 @@ impl Requests<'_, '_, '_> {
                 self.leave(index, changed)?;
                 if change.is_set {
                     self.draws.drawn[index].looked_at = 0;
+                    self.let_go(index);
+                    self.drop_moved(index, changed);
                 }
             }
         }
@@ -112,12 +116,12 @@ impl Requests<'_, '_, '_> {
 
     /// All sets that views see, at these places, were looked at.
     pub(super) fn end_look(&mut self, seen: &[usize]) {
-        let all = &self.sets.all;
+        let mut all = self.sets.lists.sets.iter().flatten();
         let notes = &mut self.draws.notes;
         notes.complete_since = self.sets.extracted_in;
         let moving = seen.iter().filter(|place| !self.slots.rests(**place));
         notes.moving.extend(moving);
-        notes.has_impostors = all.iter().any(|set| !matches!(set.share, Share::All));
+        notes.has_impostors = all.any(|set| !matches!(set.share, Share::All));
     }
 
     /// Takes the views from sets that no view sees, or has them rest in all.
@@ -125,26 +129,30 @@ impl Requests<'_, '_, '_> {
         for index in 0..self.draws.drawn.len() {
             if !self.draws.seen.is_seen(self.draws.drawn[index].place) {
                 self.leave(index, changed)?;
+                self.let_go(index);
             }
         }
-        if self.made_for.rests && !self.draws.sets_stay {
-            self.drop_moved(changed);
+        if self.made_for.rests && !self.draws.sets_stay() {
+            for index in 0..self.draws.drawn.len() {
+                self.drop_moved(index, changed);
+            }
         }
         Some(())
     }
 
-    /// Takes the rows from resting sets whose instances moved on the GPU.
-    fn drop_moved(&mut self, changed: &mut Vec<usize>) {
-        let store = self.culler.store();
+    /// Takes the rows from a set that rests, if its instances moved on the GPU.
+    fn drop_moved(&mut self, index: usize, changed: &mut Vec<usize>) {
         let all_rest = self.all_rest();
-        for drawn in &self.draws.drawn {
-            let request = &mut self.draws.frame.requests[drawn.of.request];
-            let rests = drawn.may_rest && request.resting == all_rest;
-            if rests && !request.views.is_empty() && store.placed(drawn.set) != drawn.placed {
-                request.views.clear();
-                request.resting = 0;
-                changed.push(drawn.of.request);
-            }
+        let drawn = &self.draws.drawn[index];
+        let request = &mut self.draws.frame.requests[drawn.of.request];
+        let rests = drawn.may_rest && !drawn.is_gone && request.resting == all_rest;
+        if rests
+            && !request.views.is_empty()
+            && self.culler.store().placed(drawn.set) != drawn.placed
+        {
+            request.views.clear();
+            request.resting = 0;
+            changed.push(drawn.of.request);
         }
     }
 
@@ -162,10 +170,21 @@ impl Requests<'_, '_, '_> {
         Some(())
     }
 
+    /// Forgets the entity of a set that went. Its rows rest, if it has some, until the frame needs
+    /// another plan.
+    fn let_go(&mut self, index: usize) {
+        let drawn = &self.draws.drawn[index];
+        if !drawn.is_gone && self.sets.at(drawn.place).is_none() {
+            self.slots.release(drawn.place);
+            self.draws.let_go(index);
+        }
+    }
+
     /// Keeps what the set at a place draws, or makes it again. `None` if it cannot be made alone.
     fn keep_one(&mut self, place: usize, changed: &mut Vec<usize>) -> Option<()> {
-        let sets = self.sets;
-        let set: &ExtractedSet = &sets.all[place];
+        let Some(set) = self.sets.at(place) else {
+            return Some(());
+        };
         let is_shared_out = !matches!(set.share, Share::All);
         if is_shared_out && !self.aliases.visited.is_empty() {
             return None;
@@ -238,7 +257,7 @@ impl Requests<'_, '_, '_> {
         self.touched
             .is_some_and(|touched| !touched.contains(&set.entity))
             && self.was_looked_at(drawn)
-            && self.draws.sets_stay
+            && (self.draws.sets_stay() || self.culler.store().placed(set.set) == drawn.placed)
             && self.hides_alike
             && drawn.made_in >= set.changed_in
             && !self.aliases.visited.contains(&set.entity)

@@ -2,6 +2,7 @@
 
 use crate::cull::SetId;
 use crate::render::{
+    extract::SetLists,
     extracted_set::ExtractedSet,
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
@@ -12,7 +13,6 @@ use crate::render::{
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
-    platform::collections::HashSet,
     prelude::*,
     render::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
@@ -56,15 +56,32 @@ impl Hiding<'_, '_> {
 
 /// The sets of the frame.
 pub(in crate::render::prepare) struct FrameSets<'a> {
-    pub all: &'a [ExtractedSet],
-    /// Sets that several entities use.
-    pub shared: &'a HashSet<SetId>,
-    /// Whether some entity has `NoFrustumCulling`.
-    pub keeps_all: bool,
-    /// Names the list of sets ([`GpuCuller::listed_in`](crate::render::culler::GpuCuller)).
-    pub listed_in: u64,
+    pub lists: &'a SetLists,
     /// The number of the extraction.
     pub extracted_in: u64,
+}
+
+impl<'a> FrameSets<'a> {
+    /// The set at a place; `None` if it went.
+    pub fn at(&self, place: usize) -> Option<&'a ExtractedSet> {
+        self.lists.sets.get(place)?.as_ref()
+    }
+
+    /// The places of these sets.
+    pub fn places_of(&self, sets: &[SetId]) -> Vec<usize> {
+        if sets.is_empty() {
+            return Vec::new();
+        }
+        let all = self.lists.sets.iter().enumerate();
+        let is_one = |set: &ExtractedSet| sets.contains(&set.set);
+        let found = all.filter(|(_, set)| set.as_ref().is_some_and(is_one));
+        found.map(|(place, _)| place).collect()
+    }
+
+    /// Whether several entities use a set.
+    pub fn are_shared(&self, set: SetId) -> bool {
+        self.lists.shared.contains(&set)
+    }
 }
 
 impl Scene<'_, '_> {

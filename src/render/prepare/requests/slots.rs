@@ -47,7 +47,7 @@ impl Requests<'_, '_, '_> {
         let before = self.draws.before(place);
         let before = before.filter(|before| before.set == set.set);
         // Most frames change no set, and then this need not be looked up.
-        let is_known = |before: &&Drawn| self.draws.sets_stay && self.was_looked_at(before);
+        let is_known = |before: &&Drawn| self.draws.sets_stay() && self.was_looked_at(before);
         let placed = match before.filter(is_known) {
             Some(before) => before.placed,
             None => self.culler.store().placed(set.set),

@@ -57,7 +57,8 @@ impl Requests<'_, '_, '_> {
         let store = self.culler.store();
         // What changed in the frame is known, and not what changed while no view saw the set.
         let is_recent = self.was_looked_at(before);
-        let is_placed = is_recent && self.draws.sets_stay || store.placed(set.set) == before.placed;
+        let is_placed =
+            is_recent && self.draws.sets_stay() || store.placed(set.set) == before.placed;
         let has_material = is_recent && !self.aliases.visited.contains(&set.entity)
             || self.aliases.used_by(set.entity) == before.material;
         if !is_placed
