@@ -69,7 +69,9 @@ pub(super) fn prepare_culling(
 ) {
     let _timer = clock.start(CpuStage::Prepare);
     let draws = &mut *draws;
-    if scene.meshes.have_moved() || draws.batch_sets.are_many() {
+    let is_there = |place: usize| matches!(sets.lists.sets.get(place), Some(Some(_)));
+    let have_moved = scene.meshes.have_changed() && !draws.keep_meshes(&scene.meshes, is_there);
+    if have_moved || draws.batch_sets.are_many() {
         draws.forget_meshes();
     }
     let GpuCuller {

@@ -92,6 +92,8 @@ pub(super) struct SetDraws {
     /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
     /// Bevy moves one.
     pub meshes: Vec<MeshBuffers>,
+    /// Whether Bevy had not prepared a mesh when it was looked for.
+    lacks_meshes: bool,
     /// The batch sets of the meshes in `meshes`.
     pub batch_sets: BatchSetNumbers,
     /// Index of each mesh in `meshes`.
@@ -152,9 +154,10 @@ impl SetDraws {
         self.bindings.clear();
     }
 
-    /// Bevy has moved meshes.
+    /// Bevy has moved meshes, or dropped one that is drawn.
     pub fn forget_meshes(&mut self) {
         self.meshes.clear();
+        self.lacks_meshes = false;
         self.mesh_places.clear();
         self.batch_sets.clear();
         // The mesh indices of the previous frame are stale, too.

@@ -70,6 +70,14 @@ pub(super) struct BoundMesh {
 }
 
 impl MeshBuffers {
+    /// Whether what was made from these need not be made again.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let levels = |of: &Self| of.lods.as_ref().map(|lods| lods.coarser.clone());
+        (self.shape, self.bound(), self.class) == (other.shape, other.bound(), other.class)
+            && self.indices_per_element == other.indices_per_element
+            && levels(self) == levels(other)
+    }
+
     /// What a draw binds for the mesh.
     pub fn bound(&self) -> BoundMesh {
         let indices = self.indices.as_ref();
@@ -93,14 +101,10 @@ pub(super) struct Meshes<'w> {
 }
 
 impl Meshes<'_> {
-    /// Whether meshes may have moved in Bevy's buffers: when one is added, changed or removed.
-    pub fn have_moved(&self) -> bool {
-        self.meshes.is_changed()
-    }
-
-    /// Whether a mesh has other levels, or another row of what it is decoded with.
-    pub fn have_other_rows(&self) -> bool {
-        self.levels.is_changed() || self.compressed.is_changed()
+    /// Whether meshes may have moved in Bevy's buffers, or may have other levels, or other rows of
+    /// what they are decoded with: when one is added, changed or removed.
+    pub fn have_changed(&self) -> bool {
+        self.meshes.is_changed() || self.levels.is_changed() || self.compressed.is_changed()
     }
 
     /// Number of levels that the entity's mesh holds itself.

@@ -182,8 +182,9 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
     let works = many.works(|many| many.stage.entity(last).despawn());
     assert_eq!(works, [NOTHING; 2], "one goes");
     let material = many.materials[0].clone();
-    let mesh = many.stage.mesh(Cuboid::from_length(0.1));
     let spawn = |many: &mut Many| {
+        // Its mesh is new, too.
+        let mesh = many.stage.mesh(Cuboid::from_length(0.1));
         let parts = (mesh, MeshMaterial3d(material));
         let set = field(40, false);
         (many.stage).spawn_set(&set, parts, Transform::default())

@@ -233,13 +233,18 @@ fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
     assert!(rows > 5000 && visible > 10_000);
 }
 
-/// The survivors of a request in all its views.
+/// The survivors of a request in all its views. If its set went, its commands must draw nothing.
 fn survivors(culler: &Culler, gpu: Gpu<'_>, (index, request): (usize, &CullRequest)) -> Vec<u32> {
     let views = 0..request.views.len();
     let parts = views.flat_map(|view| culler.draw_parts(index, view));
+    let is_there = culler.store().set_len(request.set).is_some();
     let read = |part| {
-        let read = culler.read_part(gpu, request.set, part);
-        read.unwrap_or_default()
+        if is_there {
+            return culler.read_part(gpu, request.set, part).unwrap();
+        }
+        let (command, _) = culler.read_command(gpu, part, 0).unwrap();
+        assert_eq!(command.instance_count, 0);
+        Vec::new()
     };
     parts.flat_map(read).collect()
 }

@@ -60,7 +60,11 @@ impl Stream {
         let turn = TAU * (number * 7 % SETS) as f32 / SETS as f32;
         let at = Transform::from_xyz(turn.sin() * 8.0, -0.5, turn.cos() * 8.0)
             .with_scale(Vec3::splat(0.2));
-        let mesh = self.meshes[(number % MESHES) as usize].clone();
+        // Some meshes come and go with their sets.
+        let mesh = match number % 4 {
+            3 => self.stage.mesh(Cuboid::new(0.3, 0.1, 0.2)),
+            _ => self.meshes[(number % MESHES) as usize].clone(),
+        };
         let material = self.materials[number as usize % 2].clone();
         let len = [20, 150, 300][number as usize % 3];
         let set = self

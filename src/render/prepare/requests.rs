@@ -68,7 +68,7 @@ pub(super) fn add_requests(
     };
     let before = core::mem::replace(&mut draws.made_for, made_for);
     draws.follow_sets(culler.store());
-    let stays = before == made_for && scene.stays();
+    let stays = before == made_for;
     let is_next = draws.notes.start(sets.extracted_in);
     let faces = scene.hiding.faces.changes();
     let faces_stay = core::mem::replace(&mut draws.notes.faces, faces) == faces;
@@ -107,7 +107,7 @@ pub(super) fn add_requests(
 struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
     sets: &'a FrameSets<'a>,
-    /// What is in [`MadeFor`], and meshes are as in the previous frame.
+    /// What is in [`MadeFor`] is as in the previous frame.
     stays: bool,
     /// All changes since the previous frame are known.
     is_next: bool,

@@ -12,6 +12,9 @@ use bevy::{math::Affine3A, prelude::*, render::sync_world::MainEntity};
 use core::ops::Range;
 use std::sync::Arc;
 
+/// Up to this number of meshes are kept, however few of them Bevy still has.
+const MANY_MESHES: usize = 256;
+
 impl SetDraws {
     /// Index of the mesh of the set at a place; `None` if Bevy has not prepared it.
     pub fn place_of(&mut self, meshes: &Meshes, place: usize, id: AssetId<Mesh>) -> Option<usize> {
@@ -28,9 +31,48 @@ impl SetDraws {
             return Some(*place);
         }
         let place = self.meshes.len();
-        self.meshes.push(meshes.buffers(id, place)?);
+        let Some(buffers) = meshes.buffers(id, place) else {
+            self.lacks_meshes = true;
+            return None;
+        };
+        self.meshes.push(buffers);
         self.mesh_places.insert(id, place);
         Some(place)
+    }
+
+    /// Whether Bevy still has all meshes that entities draw, where it had them. Meshes that none
+    /// draws may go. `is_there` says whether the entity at a place of the list of sets has not gone.
+    pub fn keep_meshes(&mut self, meshes: &Meshes, is_there: impl Fn(usize) -> bool) -> bool {
+        let are_mostly_gone = self.meshes.len() > MANY_MESHES.max(2 * self.mesh_places.len());
+        if self.lacks_meshes || are_mostly_gone {
+            return false;
+        }
+        let mut gone = Vec::new();
+        for (id, place) in &self.mesh_places {
+            match meshes.buffers(*id, *place) {
+                Some(now) if now.is_same(&self.meshes[*place]) => {}
+                Some(_) => return false,
+                None => gone.push((*id, *place)),
+            }
+        }
+        if gone.is_empty() {
+            return true;
+        }
+        let mut is_drawn = vec![false; self.meshes.len()];
+        let drawn = self.drawn.iter().filter(|drawn| !drawn.is_gone);
+        for drawn in drawn.filter(|drawn| is_there(drawn.place)) {
+            let levels = drawn.lods.iter().flat_map(|lods| lods.meshes.iter());
+            for mesh in levels.chain([&drawn.mesh]) {
+                is_drawn[*mesh] = true;
+            }
+        }
+        if gone.iter().any(|(_, place)| is_drawn[*place]) {
+            return false;
+        }
+        for (id, _) in gone {
+            self.mesh_places.remove(&id);
+        }
+        true
     }
 
     /// The levels of an entity at a place, whose mesh has the place `full`; `None` if it has none.

@@ -83,11 +83,3 @@ impl<'a> FrameSets<'a> {
         self.lists.shared.contains(&set)
     }
 }
-
-impl Scene<'_, '_> {
-    /// Whether meshes are as in the previous frame. Of materials, the aliases know which entities
-    /// have others.
-    pub(super) fn stays(&self) -> bool {
-        !self.meshes.have_moved() && !self.meshes.have_other_rows()
-    }
-}
