@@ -11,8 +11,11 @@ use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Moves the views, some of which see levels of detail.
+/// Moves the views, some of which see levels of detail, or keeps them.
 fn move_views(rng: &mut ChaCha8Rng, scene: &mut Scene, eyes: &mut [Option<LodEye>]) {
+    if rng.random_bool(0.3) {
+        return;
+    }
     for (view, eye) in scene.frame.views.iter_mut().zip(eyes) {
         *view = random_view(rng);
         if let Some(eye) = eye {

@@ -1,5 +1,6 @@
 //! Planes that rows share. In a large plan, requests with the same transform have the same planes
-//! in a view. So a view that moves changes as many planes as there are transforms, and no rows.
+//! in a view. So a view that moves changes as many planes as there are transforms, and no rows:
+//! planes keep their places from frame to frame.
 
 use super::{Plan, bands::bands, planner::views_of};
 use crate::cull::{
@@ -13,6 +14,9 @@ use hashbrown::HashMap;
 /// Largest number of planes. More take as much as rows do.
 const MAX_PLANES: usize = 1 << 16;
 
+/// Planes that rows no longer need are kept up to this number, and as many as are needed.
+const MORE_PLANES: usize = 256;
+
 /// Index of the planes that keep nothing.
 const NOTHING: u32 = 0;
 
@@ -24,17 +28,20 @@ pub(in crate::cull) struct SharedPlanes {
     places: HashMap<GroupKey, usize>,
     /// The group of each request.
     of_requests: Vec<usize>,
-    /// The largest group.
-    largest: usize,
-    /// The requests of all other groups.
-    others: Vec<usize>,
     /// How the views saw levels and distances when the rows were measured, without their positions.
     eyes: Vec<Option<LodEye>>,
     /// What the rows of each request were measured by.
     measured: Vec<Measure>,
-    /// Index of the planes of each group in each view, group after group; [`NOTHING`] if no row of
-    /// the frame has needed them yet.
+    /// Index of the planes of each group in each view, group after group; [`NOTHING`] if no row has
+    /// needed them yet.
     known: Vec<u32>,
+    /// The group and the view of all planes, from the second one on. Some may be of rows that rest
+    /// by now.
+    owners: Vec<(usize, u32)>,
+    /// The views that the planes are of.
+    views: Vec<CullView>,
+    /// If there are more planes than this, all get places again.
+    max_planes: usize,
     /// The next frame looks at all requests.
     is_new: bool,
     /// The requests that the plan has grown by.
@@ -161,27 +168,11 @@ impl SharedPlanes {
     pub fn grow(&mut self, plan: &mut Plan, frame: &CullFrame) {
         plan.share_new_rows();
         let known = self.of_requests.len();
-        for (index, request) in frame.requests.iter().enumerate().skip(known) {
+        for request in frame.requests.iter().skip(known) {
             self.measured.push(Measure::of(request));
-            let group = self.group_one(request);
-            if group != self.largest {
-                self.others.push(index);
-            }
-            // The planes of the largest group keep their places.
-            self.is_new |= self.groups[group].users > self.groups[self.largest].users;
+            self.group_one(request);
         }
         self.new = known..frame.requests.len();
-    }
-
-    /// Finds the largest group.
-    fn find_largest(&mut self) {
-        let groups = self.groups.iter().enumerate();
-        let largest = groups.max_by_key(|(_, group)| group.users);
-        self.largest = largest.map_or(0, |(place, _)| place);
-        let requests = self.of_requests.iter().enumerate();
-        let others = requests.filter(|(_, group)| **group != self.largest);
-        self.others.clear();
-        self.others.extend(others.map(|(request, _)| request));
     }
 
     /// Gives the rows of a frame their planes. `moved` are the requests with another transform.
@@ -209,23 +200,28 @@ impl SharedPlanes {
             measure(plan, frame, request);
             self.move_request(request, &frame.requests[request]);
         }
+        let count = frame.views.len();
+        self.is_new |= self.views.len() != count || plan.planes.len() > self.max_planes;
         if self.is_new {
-            self.find_largest();
-        }
-        plan.planes.clear();
-        plan.planes.push(CullView::nothing());
-        self.known.clear();
-        self.known
-            .resize(self.groups.len() * frame.views.len(), NOTHING);
-        // All views of the largest group come first: their planes have the same places in each
-        // frame, and most rows stay.
-        if let Some(group) = self.groups.get(self.largest) {
-            let first = self.largest * frame.views.len();
-            for (known, view) in self.known[first..].iter_mut().zip(&frame.views) {
-                *known = plan.planes.len() as u32;
-                plan.planes.push(group.planes_in(view));
+            self.known.clear();
+            self.owners.clear();
+            plan.planes.clear();
+            plan.planes.push(CullView::nothing());
+        } else if self.views == frame.views {
+            for group in moved.iter().map(|request| self.of_requests[*request]) {
+                let known = self.known.get(group * count..(group + 1) * count);
+                let views = known.into_iter().flatten().zip(&frame.views);
+                for (planes, view) in views.filter(|(planes, _)| **planes != NOTHING) {
+                    plan.planes[*planes as usize] = self.groups[group].planes_in(view);
+                }
+            }
+        } else {
+            for (planes, (group, view)) in plan.planes.iter_mut().skip(1).zip(&self.owners) {
+                *planes = self.groups[*group].planes_in(&frame.views[*view as usize]);
             }
         }
+        self.known.resize(self.groups.len() * count, NOTHING);
+        self.views.clone_from(&frame.views);
         // The host reads the order of far-first rows.
         let is_far_first = self.groups.iter().any(|group| group.is_far_first);
         match &frame.changed {
@@ -234,17 +230,15 @@ impl SharedPlanes {
                 for request in changed.chain(self.new.clone()) {
                     self.set_rows(plan, frame, request);
                 }
-                let others = core::mem::take(&mut self.others);
-                for &request in &others {
-                    self.set_rows(plan, frame, request);
-                }
-                self.others = others;
             }
             _ => {
                 for request in 0..frame.requests.len() {
                     self.set_rows(plan, frame, request);
                 }
             }
+        }
+        if self.is_new {
+            self.max_planes = 2 * plan.planes.len() + MORE_PLANES;
         }
         self.is_new = false;
         self.new = 0..0;
@@ -261,8 +255,6 @@ impl SharedPlanes {
             self.groups[place].users -= 1;
             self.of_requests[index] = self.groups.len();
             self.groups.push(Group::of(request));
-            // The planes of the others get other places.
-            self.is_new = true;
         } else {
             self.groups[place] = Group::of(request);
         }
@@ -282,6 +274,7 @@ impl SharedPlanes {
                 NOTHING => {
                     let next = plan.planes.len() as u32;
                     plan.planes.push(group.planes_in(view));
+                    self.owners.push((place, view_index));
                     self.known[known] = next;
                     next
                 }

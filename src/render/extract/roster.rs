@@ -184,6 +184,7 @@ impl Roster {
             }
             let values = table.values();
             changed.extend(values.changed_rows().map(|row| table.entity[row]));
+            // If entities of other tables come, some may be of this one's.
             let has_others = changed.len() > before || !others.is_empty();
             if table.has_impostors() && (has_others || table.transforms().have_changed()) {
                 return None;

@@ -60,7 +60,7 @@ impl SeenSets {
         self.see(false, (&[], entity_at), visible);
     }
 
-    /// Follows Bevy's lists of all views, if `may_follow`, or walks them. `places` have another
+    /// Follows Bevy's lists of all views, if `may_follow`, or walks them. `places` may have another
     /// entity than before, or none.
     fn see<'a>(
         &mut self,
@@ -121,8 +121,8 @@ impl SeenSets {
         self.changed.dedup_by_key(|changed| changed.place);
     }
 
-    /// Follows the list of sets, which has other entities at these places. Returns those, and their
-    /// places.
+    /// Follows the list of sets, which may have other entities at these places. Returns the entities
+    /// that are there now, and their places.
     fn change_places(
         &mut self,
         places: &[usize],
