@@ -291,7 +291,7 @@ fn a_set_that_goes_leaves_rows_that_rest() {
         };
         let mut expected = all(&culler, &scene);
         let request = &mut scene.frame.requests[gone];
-        let set = core::mem::replace(&mut expected[gone], Vec::new());
+        let set = core::mem::take(&mut expected[gone]);
         request.resting = (1 << request.views.len()) - 1;
         culler.store_mut().remove_set(request.set);
         scene.frame.changed = (case % 3 > 0).then(|| vec![gone]);
