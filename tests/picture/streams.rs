@@ -7,7 +7,7 @@ use bevy_gpu_culling::{prelude::*, render::FrameWork};
 use core::f32::consts::TAU;
 use std::collections::VecDeque;
 
-/// Number of sets at a time: so many that small ones have rows that rest.
+/// Number of sets at a time. From 64 on, small ones have rows that rest.
 const SETS: u32 = 80;
 const MESHES: u32 = 5;
 /// Number of sets that come and go at a time.

@@ -14,7 +14,8 @@ use hashbrown::HashMap;
 /// Largest number of planes. More take as much as rows do.
 const MAX_PLANES: usize = 1 << 16;
 
-/// Planes that rows no longer need are kept up to this number, and as many as are needed.
+/// Planes get places again if there are more than this number besides twice those that rows needed
+/// then.
 const MORE_PLANES: usize = 256;
 
 /// Index of the planes that keep nothing.

@@ -84,9 +84,9 @@ pub(super) struct EntityChanges<'w, 's> {
 }
 
 impl EntityChanges<'_, '_> {
-    /// The table of an entity.
-    fn table_of(&self, entity: Entity) -> Option<TableId> {
-        let location = self.locations.get(entity).ok().flatten();
+    /// The table with these entities; `None` if there are none.
+    fn table_of(&self, entities: &[Entity]) -> Option<TableId> {
+        let location = self.locations.get(*entities.first()?).ok().flatten();
         location.map(|location| location.table_id)
     }
 }
@@ -167,11 +167,7 @@ impl Roster {
         let mut known = self.tables.iter();
         let mut others: Vec<(TableId, &[Entity])> = Vec::new();
         for table in tables {
-            let Some(id) = table
-                .entity
-                .first()
-                .and_then(|first| changes.table_of(*first))
-            else {
+            let Some(id) = changes.table_of(table.entity) else {
                 continue;
             };
             let before = changed.len();
@@ -217,11 +213,7 @@ impl Roster {
         self.is_settled = false;
         let mut spare = core::mem::take(&mut self.tables);
         for table in changes.tables.contiguous_iter().into_iter().flatten() {
-            let Some(id) = table
-                .entity
-                .first()
-                .and_then(|first| changes.table_of(*first))
-            else {
+            let Some(id) = changes.table_of(table.entity) else {
                 continue;
             };
             let mut entities = spare.pop().map(|table| table.entities).unwrap_or_default();

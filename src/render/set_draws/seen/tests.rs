@@ -31,7 +31,7 @@ proptest! {
     }
 
     /// A frame is the entity that some place has from then on, which no place had before, or
-    /// none; what each view sees; and whether Bevy makes its lists anew.
+    /// none; what each view sees; and whether Bevy makes its lists again.
     #[test]
     fn what_is_followed_is_what_a_walk_finds(
         sets in prop::collection::btree_set(0u32..80, 1..30),
@@ -54,7 +54,7 @@ proptest! {
         followed.count = places.len();
         let mut next = 80;
         let mut lists = vec![RenderVisibleEntitiesClass::default(); 70];
-        for (frame, (changes, seen, is_made_anew)) in frames.iter().enumerate() {
+        for (frame, (changes, seen, is_made_again)) in frames.iter().enumerate() {
             let mut changed = Vec::new();
             for (place, is_gone) in changes.iter().filter(|_| frame > 0) {
                 let entity = (!is_gone).then(|| main(next));
@@ -68,7 +68,7 @@ proptest! {
             }
             changed.dedup();
             for (list, seen) in lists.iter_mut().zip(seen) {
-                if *is_made_anew {
+                if *is_made_again {
                     *list = RenderVisibleEntitiesClass::default();
                 }
                 let seen: Vec<_> = sorted(seen);
@@ -88,7 +88,7 @@ proptest! {
             prop_assert_eq!(&followed.bits, &walked.bits);
             prop_assert_eq!(&followed.by_entity, &walked.by_entity);
             prop_assert!(!walked.is_followed);
-            prop_assert!(is_made_anew | followed.is_followed | (frame == 0));
+            prop_assert!(is_made_again | followed.is_followed | (frame == 0));
             for place in 0..places.len() {
                 let of = (0..70).filter(|view| followed.sees(*view as usize, place));
                 prop_assert_eq!(followed.views_of(place).collect::<Vec<_>>(), of.collect::<Vec<u32>>());
