@@ -467,7 +467,7 @@ fn sets_of_gltf_files_keep_their_offsets() {
     }
     let is_new = now.iter().all(|set| !before.contains(set));
     assert!(now.len() == 2 && is_new, "{now:?} instead of {before:?}");
-    wait_for(&mut stage, file);
+    wait_for(&mut stage, file.clone());
     assert_same_picture("reloaded", &stage.picture(), &expected);
 
     // Clones of sets that have moved: what they show lies at the originals' places.
@@ -502,10 +502,39 @@ fn sets_of_gltf_files_keep_their_offsets() {
         stage.app.world_mut().despawn(clone);
     }
 
+    // The file stays loaded: a saved world does not say which settings a file was loaded with.
     let all = family(&stage, root);
     let text = save(&stage, all.iter().copied());
     stage.app.world_mut().despawn(root);
     let loaded = load(&mut stage, folder.path(), &text, &all);
     assert!(!loaded.is_empty());
     assert_same_picture("saved-gltf", &stage.picture(), &moved);
+    drop(file);
+}
+
+/// Everything that the parts of a glTF scene name is found in the file by an app that has not
+/// loaded it.
+#[test]
+fn sets_of_gltf_files_are_loaded_by_another_app() {
+    let folder = folder();
+    let mut first = stage(folder.path());
+    let files = server(&first);
+    let log = Log::start();
+    let scene: Handle<WorldAsset> = files.load("file.glb#Scene0");
+    let root = first.spawn(WorldAssetRoot(scene.clone()));
+    wait_for(&mut first, scene);
+    let sets = |world: &mut World| {
+        let mut query = world.query::<&GpuInstances>();
+        query.iter(world).count()
+    };
+    wait(&mut first, "the sets", |world| sets(world) == 2);
+    let expected = first.picture();
+    let all = family(&first, root);
+    let text = save(&first, all.iter().copied());
+
+    let mut second = stage(folder.path());
+    let loaded = load(&mut second, folder.path(), &text, &all);
+    assert_eq!(loaded.len(), all.len());
+    assert_same_picture("saved-gltf-elsewhere", &second.picture(), &expected);
+    assert_eq!(log.lines(), Vec::<String>::new());
 }

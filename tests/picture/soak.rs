@@ -9,7 +9,10 @@
 use super::{batch_sets::sun, red};
 use crate::scene::{How, SIZE, Stage, different_pixels, field_of};
 use bevy::{
-    camera::{Viewport, visibility::RenderLayers},
+    camera::{
+        Viewport,
+        visibility::{NoFrustumCulling, RenderLayers},
+    },
     core_pipeline::prepass::{DepthPrepass, NormalPrepass},
     light::{DirectionalLightShadowMap, PointLightShadowMap},
     prelude::*,
@@ -493,7 +496,9 @@ fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, numb
             props.paints[set.paint].clone(),
         );
         for (place, layers) in places {
-            peer.spawn((look.clone(), place, layers, ChildOf(parent)));
+            // Bevy culls a box by a sphere that is too small if the parent stretches a turned child.
+            let part = (place, layers, NoFrustumCulling);
+            peer.spawn((look.clone(), part, ChildOf(parent)));
         }
     }
     stage.settle();

@@ -128,7 +128,12 @@ impl GltfExtensionHandler for Instancing {
         _: &mut Option<Mesh>,
     ) -> impl ConditionalSendFuture<Output = ()> {
         if self.sets.is_none() {
-            self.sets = Some(sets_of(load_context, file, buffers));
+            let sets = sets_of(load_context, file, buffers);
+            // Here and not in the scene: what a scene adds has no path of its own to be loaded by.
+            for label in mirrored_labels(file, &sets) {
+                self.mirror_material(load_context, &label);
+            }
+            self.sets = Some(sets);
         }
         async {}
     }
@@ -224,7 +229,22 @@ impl Instancing {
         load_context: &mut LoadContext<'_>,
         entity: Entity,
     ) -> Option<Handle<StandardMaterial>> {
-        let label = self.labels.get(&entity)?;
+        let label = self.labels.get(&entity)?.clone();
+        // In a node that mirrors, the mesh's own material is the one that Bevy has mirrored.
+        match label.strip_suffix(" (inverted)") {
+            Some(plain) if self.materials.contains_key(plain) => {
+                Some(load_context.get_label_handle(format!("{plain}/std")))
+            }
+            _ => self.mirror_material(load_context, &label),
+        }
+    }
+
+    /// The mirrored material of a label, which is made once.
+    fn mirror_material(
+        &mut self,
+        load_context: &mut LoadContext<'_>,
+        label: &str,
+    ) -> Option<Handle<StandardMaterial>> {
         if let Some(known) = self.mirrored.get(label) {
             return Some(known.clone());
         }
@@ -239,9 +259,29 @@ impl Instancing {
         };
         let own = format!("{label} (mirrored instances)/std");
         let handle = load_context.add_labeled_asset(own, mirrored);
-        self.mirrored.insert(label.clone(), handle.clone());
+        self.mirrored.insert(label.to_owned(), handle.clone());
         Some(handle)
     }
+}
+
+/// The labels of the materials of meshes with mirrored instances, as Bevy writes them.
+fn mirrored_labels(file: &gltf::Document, sets: &HashMap<usize, Handles>) -> Vec<String> {
+    let nodes = file.nodes().filter(|node| {
+        let sets = sets.get(&node.index());
+        sets.is_some_and(|sets| sets.mirrored.is_some())
+    });
+    nodes
+        .filter_map(|node| node.mesh())
+        .flat_map(|mesh| mesh.primitives())
+        .map(|primitive| match primitive.material().index() {
+            None => GltfAssetLabel::DefaultMaterial.to_string(),
+            Some(index) => GltfAssetLabel::Material {
+                index,
+                is_scale_inverted: false,
+            }
+            .to_string(),
+        })
+        .collect()
 }
 
 /// The sets of a file's nodes.
