@@ -108,9 +108,12 @@ pub use expand::{Expander, Expansion};
 pub(crate) use gpu::changes::ChangedBytes;
 #[cfg(all(feature = "bevy", feature = "testing"))]
 pub(crate) use gpu::readback::{forget_reads, reading_is_pending};
-#[cfg(feature = "testing")]
-pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};
+#[cfg(feature = "testing")]
+pub use gpu::{
+    faults::{Fault, Faults},
+    shared_kernels::share_kernels,
+};
 pub use multi_draws::{MultiDraws, WantedDraws};
 pub use plan::{DrawPart, planned::BatchKey};
 pub use refusal::Refusal;

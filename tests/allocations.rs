@@ -1,5 +1,7 @@
 //! What the plugin's systems allocate on the CPU in a frame: nothing for sets that do not change,
-//! however many there are. The allocator counts, so this is a separate program.
+//! however many there are. And all that a frame costs in numbers that no clock decides: they are
+//! stored in `docs/internals/counts.md`, which `UPDATE_DOCS=1` rewrites. The allocator counts, so
+//! this is a separate program.
 #![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,
@@ -14,13 +16,18 @@ mod scene;
 use allocator::Watched;
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
 use bevy_gpu_culling::{
+    cull::{Fault, Faults},
     prelude::*,
     render::{CpuStage, running_stage},
 };
 use scene::{How, Stage, field};
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicI64, AtomicU32, Ordering::Relaxed},
+use std::{
+    fmt::Write as _,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU32, Ordering::Relaxed},
+    },
 };
 
 #[global_allocator]
@@ -51,8 +58,15 @@ fn note() {
     }
 }
 
-/// Sets around a camera that hides, with two materials and four cascades.
+/// Sets around a camera that hides, with two materials and four cascades. Returns the camera.
 fn spawn_scene(stage: &mut Stage, sets: u32) -> Entity {
+    spawn_sets(stage, sets);
+    stage.camera(Transform::default(), InstanceOcclusion::default())
+}
+
+/// Sets around the origin, with two materials and four cascades. Returns the last one.
+fn spawn_sets(stage: &mut Stage, sets: u32) -> Entity {
+    let mut last = Entity::PLACEHOLDER;
     let materials = [Color::WHITE, Color::BLACK];
     let materials = materials.map(|color| stage.standard(StandardMaterial::from(color)));
     for number in 0..sets {
@@ -61,7 +75,7 @@ fn spawn_scene(stage: &mut Stage, sets: u32) -> Entity {
         let set = field(20, number.is_multiple_of(3));
         let turn = number as f32 * 0.7;
         let at = Transform::from_xyz(turn.sin() * 30.0, 0.0, turn.cos() * 30.0);
-        stage.spawn_set(&set, (mesh, material), at);
+        last = stage.spawn_set(&set, (mesh, material), at);
     }
     let cascades = CascadeShadowConfigBuilder {
         num_cascades: 4,
@@ -76,7 +90,7 @@ fn spawn_scene(stage: &mut Stage, sets: u32) -> Entity {
         cascades.build(),
         Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y),
     ));
-    stage.camera(Transform::default(), InstanceOcclusion::default())
+    last
 }
 
 /// Smallest and largest number of allocations in a frame, in each stage.
@@ -174,4 +188,155 @@ fn scenes_that_go_give_their_memory_back() {
     );
     assert_eq!((last.0, last.1), (before.0, before.1));
     assert!(last.2 < before.2 + MAX_GROWTH);
+}
+
+/// What frames cost, in numbers that are the same on each machine with the adapter.
+#[derive(Default)]
+struct Costs {
+    passes: u32,
+    dispatches: u32,
+    draw_calls: u32,
+    requests: u64,
+    plans: u64,
+    /// Most bytes that a frame uploads.
+    uploaded: u64,
+    /// Number of buffers, bind groups and the like that were made in all frames.
+    made: u64,
+    /// Fewest allocations of a frame.
+    allocations: u32,
+}
+
+/// Frames in which a cost is found.
+const FRAMES: u32 = 8;
+
+impl Costs {
+    fn of(stage: &mut Stage, act: impl Fn(&mut Stage, u32)) -> Self {
+        // The frame before is in the report.
+        act(stage, FRAMES);
+        stage.update(1);
+        let made = Faults::everywhere(Fault::Refused, 0..0);
+        let mut costs = Self {
+            allocations: u32::MAX,
+            ..Self::default()
+        };
+        for frame in 0..FRAMES {
+            act(stage, frame);
+            COUNTS.iter().for_each(|count| count.store(0, Relaxed));
+            stage.update(1);
+            let allocations = COUNTS.iter().map(|count| count.load(Relaxed)).sum();
+            let report = stage.app.world().resource::<CullingReport>();
+            costs.passes = costs.passes.max(report.passes);
+            costs.dispatches = costs.dispatches.max(report.dispatches);
+            costs.draw_calls = costs.draw_calls.max(report.draw_calls);
+            costs.requests = costs.requests.max(report.work.requests);
+            costs.plans += report.work.plans;
+            costs.uploaded = costs.uploaded.max(report.uploaded_bytes);
+            costs.allocations = costs.allocations.min(allocations);
+        }
+        costs.made = made.calls();
+        costs
+    }
+}
+
+/// Turns the camera back and forth, within what it has seen.
+fn turn(camera: Entity) -> impl Fn(&mut Stage, u32) {
+    move |stage, frame| {
+        let turn = Quat::from_rotation_y((frame % 2) as f32 * 0.3);
+        stage.entity(camera).insert(Transform::from_rotation(turn));
+    }
+}
+
+/// The table of costs.
+fn table() -> String {
+    let mut text = String::from(
+        "| scene | frames | passes | dispatches | draw calls | requests made | plans | bytes uploaded | buffers and bind groups made | allocations |\n\
+         | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |\n",
+    );
+    let mut add = |scene: &str, frames: &str, costs: Costs| {
+        let Costs {
+            passes,
+            dispatches,
+            draw_calls,
+            requests,
+            plans,
+            uploaded,
+            made,
+            allocations,
+        } = costs;
+        let numbers = format!(
+            "{passes} | {dispatches} | {draw_calls} | {requests} | {plans} | {uploaded} | {made} | {allocations}"
+        );
+        writeln!(text, "| {scene} | {frames} | {numbers} |").unwrap();
+    };
+    let scenes = [
+        ("one set of 20,000", 1, false),
+        ("70 sets, four cascades", 70, false),
+        ("210 sets, four cascades", 210, false),
+        ("70 sets, four cascades, occlusion", 70, true),
+    ];
+    for (name, sets, hides) in scenes {
+        let mut stage = Stage::new(How::Set(None));
+        let set = match sets {
+            1 => {
+                let look = (
+                    stage.mesh(Cuboid::from_length(0.1)),
+                    stage.standard(StandardMaterial::default()),
+                );
+                stage.spawn_set(&field(20_000, false), look, Transform::IDENTITY)
+            }
+            _ => spawn_sets(&mut stage, sets),
+        };
+        let camera = stage.camera(Transform::default(), ());
+        if hides {
+            stage.entity(camera).insert(InstanceOcclusion::default());
+        }
+        let turn = turn(camera);
+        for frame in 0..24 {
+            turn(&mut stage, frame);
+            stage.update(1);
+        }
+        stage.update(QUIET);
+        add(name, "still", Costs::of(&mut stage, |_, _| ()));
+        add(name, "the camera turns", Costs::of(&mut stage, &turn));
+        let moved = |stage: &mut Stage, frame: u32| {
+            let mut set = stage.entity(set);
+            let mut place = set.get_mut::<Transform>().unwrap();
+            place.translation.y = frame as f32 * 0.01;
+        };
+        add(name, "one set moves", Costs::of(&mut stage, moved));
+        let edited = |stage: &mut Stage, frame: u32| {
+            let handle = stage.entity(set).get::<GpuInstances>().unwrap().0.clone();
+            let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            let place = Vec3::Y * frame as f32;
+            sets.get_mut(&handle).unwrap().set(3, place).unwrap();
+        };
+        add(name, "one instance moves", Costs::of(&mut stage, edited));
+    }
+    text
+}
+
+/// A frame that costs more or less than before is a change that is wanted, and then stored.
+#[test]
+fn frames_cost_what_is_stored() {
+    const BEGIN: &str = "<!-- counts: written by tests/allocations.rs -->\n";
+    const END: &str = "<!-- end of counts -->\n";
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !Stage::new(How::Set(None)).is_software() {
+        println!("skipped: the counts are of the software adapter");
+        return;
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/internals/counts.md");
+    let stored = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = stored.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let expected = format!("{before}{BEGIN}\n{}\n{END}{after}", table());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, expected).unwrap();
+        return;
+    }
+    assert!(
+        stored == expected,
+        "docs/internals/counts.md is not what frames cost: if that is wanted, \
+         UPDATE_DOCS=1 cargo test --test allocations\n{expected}"
+    );
 }

@@ -231,6 +231,22 @@ pub enum CullError {
         /// The message of the device.
         message: String,
     },
+    /// A tier's kernels cull a small scene wrongly.
+    #[error(
+        "the kernels of the tier \"{tier}\" ({compaction}) keep {found} instances, not the right {expected}, in list {list} of the test at the start: update the driver, or set the tier to another"
+    )]
+    WrongResult {
+        /// The tier.
+        tier: CullingTier,
+        /// Name of the compaction.
+        compaction: &'static str,
+        /// Number of the list of survivors.
+        list: usize,
+        /// Length of the list.
+        found: usize,
+        /// Its right length. If they are the same, the list has other instances.
+        expected: usize,
+    },
     /// Reading the GPU's results failed.
     #[error("the GPU's results could not be read: {0}")]
     Readback(String),

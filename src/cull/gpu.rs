@@ -5,6 +5,8 @@ pub(crate) mod binding;
 pub(crate) mod buffer;
 pub(crate) mod changes;
 pub(crate) mod draw_counts;
+#[cfg(feature = "testing")]
+pub(crate) mod faults;
 pub(crate) mod guard;
 pub(crate) mod kernel;
 pub(crate) mod limits;

@@ -9,8 +9,8 @@ pub struct Refusal {
     /// The device's error.
     pub error: CullError,
     /// [Keys](crate::cull::CullRequest::key) of the requests that are not drawn. They are tried
-    /// again every 120 frames. Empty if something
-    /// else is missing: bounds of blocks, motion vectors, a larger arena, the far-first sort.
+    /// again every 120 frames. Empty if something else is missing: bounds of blocks, motion vectors,
+    /// a larger arena, the far-first sort.
     pub requests: Vec<u64>,
 }
 

@@ -28,6 +28,7 @@ use hashbrown::HashMap;
 use pages::Pages;
 use previous::Previous;
 use region::{Channels, Region, Room, SetId};
+use std::sync::Arc;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
 use written_room::WrittenRoom;
 
@@ -47,7 +48,7 @@ pub(super) struct StoreOptions {
     /// Number of instances per page.
     pub page_limit: u32,
     /// Kernels that compute the bounds of blocks; `None` on the `Cpu` tier.
-    pub bounds: Option<BoundsBuilder>,
+    pub bounds: Option<Arc<BoundsBuilder>>,
 }
 
 /// Sets of instances on the GPU.
@@ -59,7 +60,7 @@ pub struct InstanceStore {
     /// The resident sets that the GPU writes.
     written: HashMap<SetId, WrittenRoom>,
     previous: Previous,
-    bounds: Option<BoundsBuilder>,
+    bounds: Option<Arc<BoundsBuilder>>,
     /// Instances whose blocks have outdated bounds.
     stale: Vec<(SetId, Range<usize>)>,
     /// Bound in place of channels that a page does not have.

@@ -111,8 +111,14 @@ pub(super) fn make_culler(
     let mut options = settings.options();
     let mut make = |options: &CullerOptions| {
         let tuning = tunings.find(settings.tuning, gpu, options);
-        let options = options.clone();
-        Culler::new(device, CullerOptions { tuning, ..options })
+        let options = CullerOptions {
+            tuning,
+            ..options.clone()
+        };
+        match settings.self_test {
+            true => Culler::new_tested(gpu, options),
+            false => Culler::new(device, options),
+        }
     };
     let mut made = make(&options);
     // First the tier, then the compaction fall back to what the device supports.

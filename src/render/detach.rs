@@ -68,7 +68,8 @@ pub trait InstanceCommands {
     /// Despawns an entity that was detached, and shows its instance again, where the entity was.
     ///
     /// The log says it if this cannot be done: the entity has no [`DetachedInstance`], its set or
-    /// its instance is gone, or an instance cannot have its transform. Then the entity stays.
+    /// its instance is gone, an edit of a set without [ids](InstanceSet::with_ids) has put another
+    /// instance in its place, or an instance cannot have its transform. Then the entity stays.
     fn attach_instance(&mut self, entity: Entity);
 }
 
@@ -110,6 +111,11 @@ enum Refused {
     NotDetached,
     #[error("instance {0} was removed from its set")]
     Removed(u32),
+    #[error(
+        "instance {0} of its set is shown, so an edit has put another one there: give the set ids before \
+         (`InstanceSet::with_ids`), or hide it to have it replaced"
+    )]
+    Replaced(u32),
     #[error("its transform is none of an instance: {0}")]
     Transform(#[from] InstanceError),
 }
@@ -268,6 +274,10 @@ fn attach(world: &mut World, entity: Entity) -> Result<(), Refused> {
     };
     let known = now.and_then(|now| Some((now, set.get(now)?)));
     let (now, before) = known.ok_or(Refused::Removed(index))?;
+    // Another one must not lose its place.
+    if id.is_none() && !set.is_hidden(now) {
+        return Err(Refused::Replaced(now));
+    }
     if let Some(mut set) = sets.get_mut(asset) {
         if place != before {
             set.set(now, place)?;

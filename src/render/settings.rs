@@ -64,6 +64,10 @@ pub struct GpuCullingSettings {
     pub tuning: TuningSource,
     /// Whether the compute kernels have bounds checks, for debugging. The default is `false`.
     pub shader_checks: bool,
+    /// Whether a small scene is culled at the start, and compared with the CPU. If a tier's kernels
+    /// cull it wrongly, the next lower tier is taken, and the log says so. It waits for the GPU
+    /// once. In a browser, which cannot wait, nothing is tested. The default is `false`.
+    pub self_test: bool,
     /// Number of survivor ids that each arena has room for from the start. `None`, the default, is
     /// 16,777,216 (64 MiB), or fewer if there are fewer tests. An arena that proves too small
     /// grows, and logs a warning.
@@ -108,6 +112,7 @@ impl Default for GpuCullingSettings {
             expansion: MeshletExpansion::default(),
             tuning: TuningSource::default(),
             shader_checks: false,
+            self_test: false,
             survivor_capacity: None,
             upload_budget: None,
             lod_pixels: 1.0,
@@ -143,8 +148,14 @@ impl GpuCullingSettings {
     /// Whether one culler serves both settings.
     pub(super) fn same_culler(&self, other: &Self) -> bool {
         let of_culler = |settings: &Self| {
-            let sizes = (settings.shader_checks, settings.survivor_capacity);
-            (settings.tier, settings.compaction, settings.tuning, sizes)
+            let checks = (settings.shader_checks, settings.self_test);
+            let compaction = (settings.compaction, settings.tuning);
+            (
+                settings.tier,
+                compaction,
+                checks,
+                settings.survivor_capacity,
+            )
         };
         of_culler(self) == of_culler(other)
     }

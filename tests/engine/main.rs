@@ -25,6 +25,7 @@ mod multi_draws;
 mod occlude;
 mod precision;
 mod scatter;
+mod self_test;
 mod shapes;
 mod shared_planes;
 mod simulator;

@@ -3,6 +3,7 @@
 //!
 //! * `corpus`: hostile files of each format, in `tests/hostile/corpus/`. `UPDATE_ASSETS=1` writes
 //!   them.
+//! * `fuzzed`: what a fuzzer with coverage found, in `tests/hostile/fuzzed/`.
 //! * `memory`: an allocator that counts, which is the whole program's.
 //! * `mutations`: valid files with random changes.
 #![cfg(all(
@@ -16,6 +17,7 @@
 #[path = "../scene/allocator.rs"]
 mod allocator;
 mod corpus;
+mod fuzzed;
 #[path = "../scene/gltf_file.rs"]
 mod gltf_file;
 #[path = "../scene/log.rs"]
@@ -50,6 +52,28 @@ fn folder() -> &'static Path {
 /// The bytes of a case in the repository.
 fn saved(case: &Case) -> Vec<u8> {
     std::fs::read(folder().join(case.name)).unwrap_or_default()
+}
+
+#[test]
+fn inputs_of_the_fuzzer_are_read_as_before() {
+    let targets: [(&str, fn(&[u8])); 3] = [
+        ("instances", fuzzed::instances),
+        ("meshlets", fuzzed::meshlets),
+        ("lods", fuzzed::lods),
+    ];
+    for (name, target) in targets {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/fuzzed");
+        // One per line, in hexadecimal.
+        let inputs = std::fs::read_to_string(folder.join(format!("{name}.hex"))).unwrap();
+        assert!(inputs.lines().count() > 100, "{name}");
+        for input in inputs.lines() {
+            let bytes = (0..input.len()).step_by(2);
+            let bytes = bytes.map(|at| u8::from_str_radix(&input[at..at + 2], 16).unwrap());
+            let bytes: Vec<_> = bytes.collect();
+            let (_, max) = memory::measure(|| target(&bytes));
+            assert!(max < MAX, "{name}, {input}: {max} bytes");
+        }
+    }
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod scatter;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod scenes;
+#[cfg(feature = "meshlets")]
 mod soak;
 mod streams;
 mod views;

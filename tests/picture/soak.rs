@@ -1,13 +1,14 @@
-//! Random apps: sets come, go, are edited, moved, hidden and detached; cameras, lights and settings
-//! change; the render world is on its own thread. Now and then every survivor is compared with the
-//! twin, and the picture with Bevy's entities.
+//! Random apps: sets of instances, of meshlets, and of instances that the GPU writes come, go, are
+//! edited, moved, hidden and detached; cameras, viewports, lights and settings change; the render
+//! world is on its own thread. Now and then every survivor is compared with the twin, and the
+//! picture with Bevy's entities.
 //!
 //! A run tries one app, from seed 0. `SOAK_SEED=7` tries the app from seed 7 instead, and
 //! `SOAK_MINUTES=60` goes on with the next seeds for an hour (`cargo xtask soak`). An app that fails
 //! is made smaller: what is left of its acts is printed.
 
 use super::{batch_sets::sun, red};
-use crate::scene::{How, SIZE, Stage, different_pixels, field_of};
+use crate::scene::{How, SIZE, Stage, different_pixels, field, field_of};
 use bevy::{
     camera::{
         Viewport,
@@ -16,8 +17,12 @@ use bevy::{
     core_pipeline::prepass::{DepthPrepass, NormalPrepass},
     light::{DirectionalLightShadowMap, PointLightShadowMap},
     prelude::*,
+    render::{
+        Extract, ExtractSchedule, RenderApp,
+        renderer::{RenderGraph, RenderQueue},
+    },
 };
-use bevy_gpu_culling::prelude::*;
+use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
 use core::f32::consts::TAU;
 use proptest::{
     collection::vec,
@@ -37,6 +42,7 @@ enum Act {
         count: u16,
         mesh: u8,
         paint: u8,
+        kind: u8,
         at: Place,
     },
     Despawn(u8),
@@ -48,6 +54,7 @@ enum Act {
     Look(u8),
     Switch(Thing),
     Tier(u8),
+    Setting(u8),
     Frames(u8),
     Check,
 }
@@ -82,6 +89,7 @@ enum Thing {
     SecondCamera,
     SunShadows,
     LampShadows,
+    Viewport,
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -115,12 +123,15 @@ fn act() -> impl Strategy<Value = Act> {
         Thing::SecondCamera,
         Thing::SunShadows,
         Thing::LampShadows,
+        Thing::Viewport,
     ];
-    let spawn = (1u16..600, any::<u8>(), any::<u8>(), place());
-    let spawn = spawn.prop_map(|(count, mesh, paint, at)| Act::Spawn {
+    let looks = [any::<u8>(), any::<u8>(), any::<u8>()];
+    let spawn = (1u16..600, looks, place());
+    let spawn = spawn.prop_map(|(count, [mesh, paint, kind], at)| Act::Spawn {
         count,
         mesh,
         paint,
+        kind,
         at,
     });
     prop_oneof![
@@ -134,6 +145,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => any::<u8>().prop_map(Act::Look),
         2 => prop::sample::select(things.to_vec()).prop_map(Act::Switch),
         1 => any::<u8>().prop_map(Act::Tier),
+        1 => any::<u8>().prop_map(Act::Setting),
         4 => (1u8..4).prop_map(Act::Frames),
         1 => Just(Act::Check),
     ]
@@ -150,9 +162,37 @@ fn look(turn: u8) -> Transform {
     Transform::from_translation(eye).looking_at(Vec3::ZERO, Vec3::Y)
 }
 
+/// How a set comes to the GPU.
+enum Kind {
+    /// Its meshes are drawn whole.
+    Plain,
+    /// Its meshes are drawn by meshlets.
+    Meshlets,
+    /// The GPU writes these instances.
+    Written(InstanceSet),
+}
+
+/// What the GPU writes in each frame, into which sets.
+#[derive(Resource, Clone, Default)]
+struct Written(Vec<(AssetId<InstanceSet>, InstanceSet)>);
+
+fn extract_written(mut written: ResMut<Written>, from: Extract<Res<Written>>) {
+    written.clone_from(&from);
+}
+
+fn write(written: Res<Written>, buffers: Res<InstanceBuffers>, queue: Res<RenderQueue>) {
+    for (id, set) in &written.0 {
+        if let Some(buffer) = buffers.get(*id) {
+            let instances = &buffer.regions()[0].instances;
+            queue.write_buffer(instances, 0, bytemuck::cast_slice(set.packed()));
+        }
+    }
+}
+
 /// A set of the app.
 struct Set {
     entity: Entity,
+    kind: Kind,
     mesh: usize,
     paint: usize,
     place: Transform,
@@ -163,6 +203,7 @@ struct Set {
 /// What both stages have before anything happens.
 struct Props {
     meshes: Vec<Handle<Mesh>>,
+    meshlets: Vec<Handle<MeshletMesh>>,
     paints: Vec<MeshMaterial3d<StandardMaterial>>,
 }
 
@@ -183,7 +224,14 @@ impl Props {
             paint(Color::srgb(0.3, 0.7, 0.3), AlphaMode::Opaque),
             paint(Color::srgba(0.3, 0.4, 0.9, 0.8), AlphaMode::Mask(0.5)),
         ];
+        // The app of the entities has no plugin.
+        let has_plugin = stage.how != How::Entities;
+        let cut = meshes.iter().filter(|_| has_plugin).map(|mesh| {
+            let meshlets = MeshletMesh::from_mesh(mesh, &MeshletSettings::default());
+            stage.add(meshlets.unwrap())
+        });
         Self {
+            meshlets: cut.collect(),
             meshes: meshes.into_iter().map(|mesh| stage.mesh(mesh)).collect(),
             paints: paints
                 .into_iter()
@@ -198,6 +246,8 @@ struct Model {
     sets: Vec<Set>,
     things: Vec<Thing>,
     turn: u8,
+    /// `None` for the best one.
+    tier: Option<CullingTier>,
     cameras: Vec<Entity>,
     lights: Vec<Entity>,
 }
@@ -206,6 +256,17 @@ struct Model {
 fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
     let has = |thing| things.contains(&thing);
     let mut cameras = vec![stage.camera(look(turn), ())];
+    if has(Thing::Viewport) {
+        let part = Viewport {
+            physical_position: SIZE / 8,
+            physical_size: SIZE / 2 + 31,
+            ..default()
+        };
+        stage.entity(cameras[0]).insert(Camera {
+            viewport: Some(part),
+            ..default()
+        });
+    }
     if has(Thing::SecondCamera) {
         let corner = Viewport {
             physical_size: SIZE / 3,
@@ -256,9 +317,20 @@ fn small_shadows(app: &mut App) {
         .insert_resource(PointLightShadowMap { size: 128 });
 }
 
+/// The app of the sets, in which the GPU writes some.
+fn prepare(app: &mut App) {
+    small_shadows(app);
+    app.init_resource::<Written>();
+    let render_app = app.get_sub_app_mut(RenderApp).unwrap();
+    render_app
+        .init_resource::<Written>()
+        .add_systems(ExtractSchedule, extract_written)
+        .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
+}
+
 /// Runs an app, and panics if it is wrong.
 fn run(acts: &[Act]) {
-    let mut stage = Stage::pipelined(How::Set(None), small_shadows);
+    let mut stage = Stage::pipelined(How::Set(None), prepare);
     let mut peer = Stage::with(How::Entities, small_shadows);
     let props = [Props::new(&mut stage), Props::new(&mut peer)];
     let things = vec![Thing::SunShadows, Thing::Occlusion];
@@ -267,6 +339,7 @@ fn run(acts: &[Act]) {
         sets: Vec::new(),
         things,
         turn: 0,
+        tier: None,
         cameras,
         lights,
     };
@@ -293,16 +366,16 @@ impl Model {
                 count,
                 mesh,
                 paint,
+                kind,
                 at: place,
             } => {
-                let set = field_of((*count).into(), ScaleKind::Uniform);
                 let (mesh, paint) = (usize::from(mesh % 3), usize::from(paint % 3));
-                let parts = (props.meshes[mesh].clone(), props.paints[paint].clone());
                 let place = Transform::from_translation(at(*place));
-                let entity = stage.spawn_set(&set, parts, place);
+                let (entity, kind) = spawn(stage, props, (*count, *kind), (mesh, paint), place);
                 let (parts, detached) = (Vec::new(), Vec::new());
                 self.sets.push(Set {
                     entity,
+                    kind,
                     mesh,
                     paint,
                     place,
@@ -316,7 +389,9 @@ impl Model {
                 }
             }
             Act::Edit(number, change) => {
-                if let Some(at) = at_set(number) {
+                if let Some(at) = at_set(number)
+                    && !matches!(self.sets[at].kind, Kind::Written(_))
+                {
                     edit(stage, self.sets[at].entity, change);
                 }
             }
@@ -346,10 +421,17 @@ impl Model {
                 }
             }
             Act::Attach(number) => {
-                if let Some(entity) = at_set(number).and_then(|at| self.sets[at].detached.pop()) {
+                let set = at_set(number).map(|at| &mut self.sets[at]);
+                if let Some(set) = set
+                    && let Some(entity) = set.detached.pop()
+                {
                     let world = stage.app.world_mut();
                     world.commands().attach_instance(entity);
                     world.flush();
+                    // It stays if an edit has removed its instance, or put another in its place.
+                    if world.get_entity(entity).is_ok() {
+                        set.detached.push(entity);
+                    }
                 }
             }
             Act::Look(turn) => {
@@ -372,8 +454,25 @@ impl Model {
             Act::Tier(number) => {
                 let tiers = CullingTier::ALL;
                 let tier = tiers[usize::from(*number) % tiers.len()];
+                self.tier = Some(tier);
                 let world = stage.app.world_mut();
                 world.resource_mut::<GpuCullingSettings>().tier = Some(tier);
+            }
+            Act::Setting(number) => {
+                let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+                match number % 4 {
+                    0 => settings.shader_checks ^= true,
+                    1 => settings.self_test ^= true,
+                    2 => settings.near_levels_from ^= 1 << 18,
+                    _ => {
+                        let all = [
+                            Compaction::Auto,
+                            Compaction::Classify,
+                            Compaction::VoteScanCompact,
+                        ];
+                        settings.compaction = all[usize::from(number / 4) % 3];
+                    }
+                }
             }
             Act::Frames(count) => stage.update((*count).into()),
             Act::Check => {}
@@ -381,8 +480,48 @@ impl Model {
     }
 }
 
+/// Spawns a set of a kind.
+fn spawn(
+    stage: &mut Stage,
+    props: &Props,
+    (count, kind): (u16, u8),
+    (mesh, paint): (usize, usize),
+    place: Transform,
+) -> (Entity, Kind) {
+    let set = field_of(count.into(), ScaleKind::Uniform);
+    let paint = props.paints[paint].clone();
+    let plain = (props.meshes[mesh].clone(), paint.clone());
+    match kind % 8 {
+        0 => {
+            let set = GpuInstances(stage.add(set));
+            let meshlets = MeshletMesh3d(props.meshlets[mesh].clone());
+            (stage.spawn((meshlets, paint, set, place)), Kind::Meshlets)
+        }
+        1 => {
+            let around = GpuWritten::within(Vec3::splat(-15.0), Vec3::splat(15.0));
+            let empty = InstanceSet::gpu_written(count.into(), around).unwrap();
+            let (id, entity) = {
+                let handle = stage.add(empty);
+                let id = handle.id();
+                let (mesh, paint) = plain;
+                let parts = (Mesh3d(mesh), paint, GpuInstances(handle), place);
+                (id, stage.spawn(parts))
+            };
+            let set = field(count.into(), false);
+            let mut written = stage.app.world_mut().resource_mut::<Written>();
+            written.0.push((id, set.clone()));
+            (entity, Kind::Written(set))
+        }
+        _ => (stage.spawn_set(&set, plain, place), Kind::Plain),
+    }
+}
+
 impl Set {
     fn toggle(&mut self, stage: &mut Stage, props: &Props, part: Part) {
+        // What the entity draws then, its mesh or its meshlets, is not for this test.
+        if part == Part::Levels && !matches!(self.kind, Kind::Plain) {
+            return;
+        }
         let known = self.parts.iter().position(|known| *known == part);
         match known {
             Some(at) => drop(self.parts.swap_remove(at)),
@@ -410,6 +549,10 @@ impl Set {
     }
 
     fn detach(&mut self, stage: &mut Stage, id: u16) {
+        // The CPU has no written instance, and an entity has no meshlets.
+        if !matches!(self.kind, Kind::Plain) {
+            return;
+        }
         let set = content(stage, self.entity);
         let visible: Vec<u32> = (0..set.len() as u32)
             .filter(|id| !set.is_hidden(*id))
@@ -479,7 +622,11 @@ fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, numb
             0
         });
         let parent = peer.spawn((set.place, visibility));
-        let instances = content(stage, set.entity);
+        let instances = match &set.kind {
+            Kind::Written(_) if model.tier == Some(CullingTier::Cpu) => continue,
+            Kind::Written(instances) => instances,
+            _ => content(stage, set.entity),
+        };
         let shown = (0..)
             .zip(instances.iter())
             .filter(|(id, _)| !instances.is_hidden(*id));

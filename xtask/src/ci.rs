@@ -108,6 +108,10 @@ const MORE: &[Step<Ci>] = &[
         },
     },
     Step {
+        name: "validation of examples",
+        run: |ci| validation::check_examples(&ci.project, ci.demo()?),
+    },
+    Step {
         name: "examples in a browser",
         run: |ci| web::check(&ci.project, ci.demo()?),
     },

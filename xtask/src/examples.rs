@@ -7,8 +7,8 @@
 //! seeded. What differs between drivers is rounding.
 
 use std::panic::resume_unwind;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
@@ -93,7 +93,7 @@ pub fn difference(project: &Project, name: &str, drawn: &Picture) -> Result<Diff
 }
 
 /// Builds the gallery, so that runs at the same time do not wait for each other's build.
-fn build(project: &Project) -> Result<()> {
+pub fn build(project: &Project) -> Result<()> {
     let mut command = project.cargo();
     command.args(["build", "--quiet", EVERY_FEATURE, "--example", GALLERY]);
     let status = command.status().context("cargo does not start")?;
@@ -133,18 +133,24 @@ fn draw(project: &Project, name: &str, variable: (&str, &str)) -> Result<PathBuf
     // A picture of an earlier run must not pass for this one's.
     let _ = std::fs::remove_file(&picture);
     println!("$ {GALLERY} {name} --out {}", picture.display());
-    let mut command = project.cargo();
-    command
-        .args(["run", "--quiet", EVERY_FEATURE, "--example", GALLERY])
-        .args(["--", name, "--out"])
-        .arg(&picture)
-        .env(variable.0, variable.1)
-        .stdin(Stdio::null());
+    let mut command = gallery(project, name, &picture);
+    let command = command.env(variable.0, variable.1);
     let status = command.status().context("cargo does not start")?;
     let code = exit_code(status);
     ensure!(code == 0, "{name} ended with exit code {code}");
     ensure!(picture.is_file(), "{name} wrote no {}", picture.display());
     Ok(picture)
+}
+
+/// The gallery, about to draw an example into a picture.
+pub fn gallery(project: &Project, name: &str, picture: &Path) -> Command {
+    let mut command = project.cargo();
+    command
+        .args(["run", "--quiet", EVERY_FEATURE, "--example", GALLERY])
+        .args(["--", name, "--out"])
+        .arg(picture)
+        .stdin(Stdio::null());
+    command
 }
 
 /// The means of all squares of a picture.

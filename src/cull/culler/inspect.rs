@@ -1,16 +1,18 @@
-//! Reading back what the passes wrote, with a wait: for tests and verification, not for frames.
+//! Reading back what the passes wrote, with a wait: for tests, also the one at the start, and
+//! verification, not for frames.
 
 use super::Culler;
+#[cfg(feature = "testing")]
+use crate::cull::{BatchData, layout::Totals, plan::Plan, run::inspect::read_batch};
 use crate::cull::{
-    BatchData, CullError, CullFrame, DrawPart, SetId,
+    CullError, CullFrame, DrawPart, SetId,
     gpu::{Gpu, readback::read_buffer},
-    layout::{DrawCommand, Totals, args_offset},
-    plan::Plan,
-    run::inspect::read_batch,
+    layout::{DrawCommand, args_offset},
 };
 
 impl Culler {
     /// The tables of the current frame.
+    #[cfg(feature = "testing")]
     #[must_use]
     pub fn plan(&self) -> &Plan {
         self.planner.whole_plan()
@@ -21,6 +23,7 @@ impl Culler {
     ///
     /// # Errors
     /// [`CullError::Readback`].
+    #[cfg(feature = "testing")]
     pub fn read_batch(&self, gpu: Gpu<'_>, batch: usize) -> Result<BatchData, CullError> {
         let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
         let plan = self.plan().batches.get(batch).ok_or_else(missing)?;
@@ -109,6 +112,7 @@ impl Culler {
     ///
     /// # Errors
     /// [`CullError::Readback`].
+    #[cfg(feature = "testing")]
     pub fn read_totals(&self, gpu: Gpu<'_>, batch: usize) -> Result<Totals, CullError> {
         let (batch, ..) = self.batch(batch).ok_or_else(gone)?;
         let totals: Vec<Totals> = read_buffer(gpu, batch.args(), 0, 1)?;

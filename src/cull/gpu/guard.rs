@@ -35,6 +35,11 @@ pub(crate) fn guarded<T>(
     let made = work();
     // Scopes are popped in the reverse order.
     let mut first = None;
+    #[cfg(feature = "testing")]
+    if super::faults::has(super::faults::Fault::Refused, what) {
+        let source = "injected".into();
+        first = Some(Error::OutOfMemory { source });
+    }
     for scope in scopes.into_iter().rev() {
         let error = now(scope.pop()).flatten();
         first = first.or(error);

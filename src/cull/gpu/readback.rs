@@ -1,4 +1,5 @@
-//! Reading a buffer back with a wait: for tests and verification, not for frames.
+//! Reading a buffer back with a wait: for tests, also the one at the start, and verification, not
+//! for frames.
 //!
 //! A browser cannot wait. There, the first call for some bytes begins to read them and is an error;
 //! a call after the browser's event loop has turned has them. So a caller tries again as long as

@@ -1,5 +1,7 @@
 //! Staging buffers for results that arrive some frames later and are never waited for.
 
+#[cfg(feature = "testing")]
+use super::faults::Fault;
 use super::guard::guarded;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -125,9 +127,22 @@ impl<M> StagingRing<M> {
             if let Some(buffer) = &slot.buffer {
                 slot.state.store(MAPPING, Ordering::Release);
                 let (state, answered) = (slot.state.clone(), self.answered.clone());
+                #[cfg(feature = "testing")]
+                let [fails, is_unanswered] = [Fault::MapFailed, Fault::MapUnanswered]
+                    .map(|fault| super::faults::has(fault, self.label));
                 buffer
                     .slice(..slot.bytes)
                     .map_async(MapMode::Read, move |result| {
+                        #[cfg(feature = "testing")]
+                        let result = if fails {
+                            Err(wgpu::BufferAsyncError)
+                        } else {
+                            result
+                        };
+                        #[cfg(feature = "testing")]
+                        if is_unanswered {
+                            return;
+                        }
                         state.store(
                             if result.is_ok() { READY } else { FAILED },
                             Ordering::Release,

@@ -59,7 +59,6 @@ impl BatchPlan {
     }
 
     /// Whether a command draws a mesh with indices.
-    #[cfg(feature = "testing")]
     pub(in crate::cull) fn is_indexed(&self, command: u32) -> bool {
         match self.chunk_views.get(command as usize) {
             Some(view) => view.is_indexed(),

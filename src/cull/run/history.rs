@@ -227,7 +227,11 @@ impl PageRecords {
             Err(error) => {
                 // All that fits into the old buffer may stay.
                 let capacity = u64::from(self.capacity) * RECORD;
-                return Err(self.refuse_last(capacity, now, error.to_string()));
+                let message = match error {
+                    CullError::Gpu { message, .. } => message,
+                    other => other.to_string(),
+                };
+                return Err(self.refuse_last(capacity, now, message));
             }
         };
         let copies = self.lay_out();

@@ -144,6 +144,26 @@ fn an_instance_is_found_by_its_id() {
     assert!(!set(&world, forest).is_hidden(now));
 }
 
+/// Without ids, an index may be another instance's by now.
+#[test]
+fn an_instance_that_an_edit_moved_there_is_not_overwritten() {
+    let (mut world, forest) = forest();
+    let tree = detached(&mut world, forest, 0);
+    edit(&mut world, forest, |set| {
+        let _ = set.swap_remove(0).unwrap();
+    });
+    let last = set(&world, forest).packed()[0];
+    world.get_mut::<Transform>(tree).unwrap().translation.y = 7.0;
+    attach_again(&mut world, tree);
+    assert!(world.get_entity(tree).is_ok());
+    assert_eq!(set(&world, forest).packed()[0], last);
+    // If the app says that this instance may go, it does.
+    edit(&mut world, forest, |set| set.hide(0).unwrap());
+    attach_again(&mut world, tree);
+    assert!(world.get_entity(tree).is_err());
+    assert_eq!(set(&world, forest).get(0).unwrap().translation.y, 7.0);
+}
+
 #[test]
 fn what_cannot_be_done_says_why_and_changes_nothing() {
     let (mut world, forest) = forest();

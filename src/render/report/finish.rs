@@ -200,7 +200,7 @@ fn log_refusal(Refusal { error, requests }: Refusal, draws: &SetDraws) {
         .map(|entity| entity.id())
         .collect();
     if entities.is_empty() {
-        warn!("GPU culling: {error}");
+        warn!("GPU culling: {error}. It is tried again");
         return;
     }
     let named: Vec<_> = entities.iter().take(NAMED).map(Entity::to_string).collect();

@@ -5,8 +5,10 @@
 #![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "scene/log.rs"]
+mod faults;
+#[path = "../scene/log.rs"]
 mod log;
+#[path = "../scene/mod.rs"]
 mod scene;
 
 use bevy::{

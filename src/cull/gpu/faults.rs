@@ -1,0 +1,112 @@
+//! Faults on purpose, for tests: something that the device does not do.
+
+use core::{
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread::ThreadId,
+};
+
+/// What the device does not do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// It refuses to create something, as if it were out of memory.
+    Refused,
+    /// It answers with an error that a buffer cannot be mapped.
+    MapFailed,
+    /// It never answers whether a buffer can be mapped.
+    MapUnanswered,
+}
+
+struct Injection {
+    number: u64,
+    fault: Fault,
+    failing: Range<u64>,
+    /// The thread whose calls fail; `None` for all threads.
+    thread: Option<ThreadId>,
+    calls: u64,
+    refused: Vec<&'static str>,
+}
+
+static INJECTIONS: Mutex<Vec<Injection>> = Mutex::new(Vec::new());
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+fn injections() -> MutexGuard<'static, Vec<Injection>> {
+    INJECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Faults until it is dropped.
+#[derive(Debug)]
+#[must_use = "faults end when it is dropped"]
+pub struct Faults {
+    number: u64,
+}
+
+impl Faults {
+    /// Has the calls of this thread that could have the fault fail, by their numbers from now on.
+    /// The range `0..0` only counts calls.
+    pub fn here(fault: Fault, failing: Range<u64>) -> Self {
+        Self::add(fault, failing, Some(std::thread::current().id()))
+    }
+
+    /// Same as [`Self::here`], for the calls of all threads.
+    pub fn everywhere(fault: Fault, failing: Range<u64>) -> Self {
+        Self::add(fault, failing, None)
+    }
+
+    fn add(fault: Fault, failing: Range<u64>, thread: Option<ThreadId>) -> Self {
+        let number = NUMBER.fetch_add(1, Relaxed);
+        injections().push(Injection {
+            number,
+            fault,
+            failing,
+            thread,
+            calls: 0,
+            refused: Vec::new(),
+        });
+        Self { number }
+    }
+
+    /// Number of calls so far that could have the fault.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.read(|injection| injection.calls)
+    }
+
+    /// What the calls with the fault were for.
+    #[must_use]
+    pub fn refused(&self) -> Vec<&'static str> {
+        self.read(|injection| injection.refused.clone())
+    }
+
+    fn read<T: Default>(&self, read: impl FnOnce(&Injection) -> T) -> T {
+        let all = injections();
+        let own = all.iter().find(|other| other.number == self.number);
+        own.map(read).unwrap_or_default()
+    }
+}
+
+impl Drop for Faults {
+    fn drop(&mut self) {
+        injections().retain(|other| other.number != self.number);
+    }
+}
+
+/// Whether the current call, for `what`, has the fault.
+pub(super) fn has(fault: Fault, what: &'static str) -> bool {
+    let thread = std::thread::current().id();
+    let mut has = false;
+    for injection in injections().iter_mut() {
+        if injection.fault != fault || injection.thread.is_some_and(|own| own != thread) {
+            continue;
+        }
+        if injection.failing.contains(&injection.calls) {
+            injection.refused.push(what);
+            has = true;
+        }
+        injection.calls += 1;
+    }
+    has
+}

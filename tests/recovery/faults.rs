@@ -1,0 +1,227 @@
+//! Faults on purpose, one after the other: the device refuses to create something, or does not map
+//! a buffer. The app goes on, says so, and draws the scene as before once the device does what it
+//! is asked for.
+
+use crate::{
+    log::Log,
+    scene::{How, Stage, different_pixels, field, field_of},
+};
+use bevy::{
+    light::{DirectionalLightShadowMap, PointLightShadowMap},
+    prelude::*,
+    render::settings::WgpuSettings,
+};
+use bevy_gpu_culling::{
+    cull::{Fault, Faults, policy::RETRY_AFTER},
+    instance::ScaleKind,
+    prelude::*,
+};
+use image::RgbaImage;
+
+/// What scenes are made of. It is there from the start.
+struct Props {
+    cube: Handle<Mesh>,
+    ball: Handle<Mesh>,
+    red: MeshMaterial3d<StandardMaterial>,
+    glass: MeshMaterial3d<StandardMaterial>,
+    torus: Handle<MeshletMesh>,
+    camera: Entity,
+}
+
+/// An app with lights and a camera that hides.
+fn stage() -> (Stage, Props) {
+    let mut stage = Stage::on(How::Set(None), WgpuSettings::default(), |app| {
+        app.insert_resource(DirectionalLightShadowMap { size: 256 })
+            .insert_resource(PointLightShadowMap { size: 128 });
+    });
+    stage.lights(true);
+    let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y);
+    let camera = stage.camera(eye, InstanceOcclusion::default());
+    let red = StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2));
+    let glass = StandardMaterial {
+        alpha_mode: AlphaMode::Blend,
+        ..StandardMaterial::from(Color::srgba(0.2, 0.4, 0.9, 0.5))
+    };
+    let torus = Torus::new(0.1, 0.3).mesh();
+    let torus = torus.major_resolution(16).minor_resolution(8).build();
+    let settings = MeshletSettings {
+        lods: Some(LodSettings::default()),
+        ..default()
+    };
+    let props = Props {
+        cube: stage.mesh(Cuboid::new(0.5, 0.4, 0.6)),
+        ball: stage.mesh(Sphere::new(0.2).mesh().ico(1).unwrap()),
+        red: stage.standard(red),
+        glass: stage.standard(glass),
+        torus: stage.add(MeshletMesh::from_mesh(&torus, &settings).unwrap()),
+        camera,
+    };
+    // So that each picture shows something.
+    stage.spawn((Mesh3d(props.ball.clone()), props.red.clone()));
+    (stage, props)
+}
+
+/// Sets of each kind, from their start through an edit and a move of the camera.
+fn play(stage: &mut Stage, props: &Props) -> Vec<Entity> {
+    let at = |x| Transform::from_xyz(x, 0.0, 0.0);
+    let levels = InstanceLods {
+        levels: vec![InstanceLod::new(props.cube.clone(), 0.05)],
+        ..default()
+    };
+    let balls = (props.ball.clone(), props.red.clone());
+    let cubes = (props.cube.clone(), props.red.clone());
+    let leveled = stage.spawn_set(&field(300, true), balls.clone(), at(0.2));
+    stage.entity(leveled).insert(levels);
+    let stretched = field_of(200, ScaleKind::NonUniform);
+    let tags: Vec<_> = (0..200).collect();
+    let tagged = stretched.with_tags(tags).unwrap().keep_previous(true);
+    let tagged = stage.spawn_set(&tagged, cubes.clone(), at(-0.4));
+    let glass = (props.ball.clone(), props.glass.clone());
+    let blended = stage.spawn_set(&field(80, false), glass, at(0.7));
+    let uniforms = stage.spawn_set(&field(60, true), cubes, at(1.0));
+    stage.entity(uniforms).insert(InstanceMeshUniforms);
+    let of_meshlets = stage.add(field(50, false));
+    let of_meshlets = stage.spawn((
+        MeshletMesh3d(props.torus.clone()),
+        props.red.clone(),
+        GpuInstances(of_meshlets),
+        at(-0.9),
+    ));
+    let scattered = stage.spawn((
+        Mesh3d(props.ball.clone()),
+        props.red.clone(),
+        Scatter {
+            spacing: 2.0,
+            radius: 6.0,
+            ..default()
+        },
+        Transform::from_xyz(0.0, -1.5, 0.0),
+    ));
+    stage.update(3);
+    for set in [leveled, tagged] {
+        let handle = stage.entity(set).get::<GpuInstances>().unwrap().0.clone();
+        let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+        let mut set = sets.get_mut(&handle).unwrap();
+        let more: Vec<_> = field(400, true).iter().collect();
+        set.extend(more).unwrap();
+        set.hide(3).unwrap();
+    }
+    stage.update(2);
+    let mut camera = stage.entity(props.camera);
+    camera.get_mut::<Transform>().unwrap().translation.x += 0.5;
+    stage.update(3);
+    vec![leveled, tagged, blended, uniforms, of_meshlets, scattered]
+}
+
+/// Has the sets go, and what was made for them.
+fn end(stage: &mut Stage, props: &Props, sets: &[Entity]) {
+    for set in sets {
+        stage.entity(*set).despawn();
+    }
+    let mut camera = stage.entity(props.camera);
+    camera.get_mut::<Transform>().unwrap().translation.x -= 0.5;
+    rest(stage, props);
+}
+
+/// Enough frames for what is tried again, or no longer used. Nothing is drawn in them.
+fn rest(stage: &mut Stage, props: &Props) {
+    set_active(stage, props, false);
+    stage.update(RETRY_AFTER as usize + 1);
+    set_active(stage, props, true);
+}
+
+/// Switches the camera, and the shadows.
+fn set_active(stage: &mut Stage, props: &Props, is_active: bool) {
+    let mut camera = stage.entity(props.camera);
+    camera.get_mut::<Camera>().unwrap().is_active = is_active;
+    let world = stage.app.world_mut();
+    let mut lights = world.query::<AnyOf<(&mut DirectionalLight, &mut PointLight)>>();
+    for (sun, lamp) in lights.iter_mut(world) {
+        sun.into_iter()
+            .for_each(|mut sun| sun.shadow_maps_enabled = is_active);
+        lamp.into_iter()
+            .for_each(|mut lamp| lamp.shadow_maps_enabled = is_active);
+    }
+}
+
+/// Which calls have a fault.
+#[derive(Clone, Copy, Debug)]
+enum Calls {
+    One,
+    /// All from one on, as if memory were full.
+    AllFrom,
+}
+
+/// Panics if the picture is not the expected one.
+fn compare(stage: &mut Stage, expected: &RgbaImage, what: &str) {
+    let picture = stage.picture();
+    if let Err(error) = different_pixels("fault", &picture, expected) {
+        panic!("{what}: {error}");
+    }
+}
+
+/// Tries each call that could have the fault, from the first on; with a software adapter, which
+/// takes seconds for each, every 47th. Returns the number of tries.
+fn each_call(fault: Fault, calls: Calls) -> u64 {
+    let log = Log::start();
+    let (mut stage, props) = stage();
+    let step = if stage.is_software() { 47 } else { 1 };
+    let sets = play(&mut stage, &props);
+    let expected = stage.picture();
+    end(&mut stage, &props, &sets);
+    let (mut first, mut tries) = (0, 0);
+    loop {
+        let before = log.lines().len();
+        let failing = match calls {
+            Calls::One => first..first + 1,
+            Calls::AllFrom => first..u64::MAX,
+        };
+        let faults = Faults::everywhere(fault, failing);
+        let sets = play(&mut stage, &props);
+        let refused = faults.refused();
+        drop(faults);
+        stage.assert_runs("a fault");
+        let Some(what) = refused.first() else {
+            println!("{fault:?}, {calls:?}: {tries} of {first} calls");
+            return tries;
+        };
+        let told = log.lines().split_off(before);
+        if std::env::var_os("FAULTS").is_some() {
+            println!("{first} {what}: {told:?}");
+        }
+        // One per thing that is refused, not one per frame.
+        let max = if let Calls::One = calls { 2 } else { 24 };
+        assert!(told.len() <= max, "call {first}, {what}: {told:?}");
+        if told.is_empty() {
+            // Nothing is missing, or only for some frames.
+            compare(&mut stage, &expected, &format!("call {first}, {what}"));
+        } else {
+            rest(&mut stage, &props);
+            let text = format!("call {first}, {what}, {told:?}");
+            compare(&mut stage, &expected, &text);
+        }
+        stage.verify();
+        end(&mut stage, &props, &sets);
+        first += step;
+        tries += 1;
+    }
+}
+
+#[test]
+fn each_refusal_is_survived() {
+    assert!(each_call(Fault::Refused, Calls::One) > 1);
+}
+
+#[test]
+fn memory_that_is_full_from_any_call_on_is_survived() {
+    assert!(each_call(Fault::Refused, Calls::AllFrom) > 1);
+}
+
+#[test]
+fn each_buffer_that_is_not_mapped_is_survived() {
+    for fault in [Fault::MapFailed, Fault::MapUnanswered] {
+        for calls in [Calls::One, Calls::AllFrom] {
+            assert!(each_call(fault, calls) > 0);
+        }
+    }
+}
