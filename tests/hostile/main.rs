@@ -56,7 +56,8 @@ fn saved(case: &Case) -> Vec<u8> {
 
 #[test]
 fn inputs_of_the_fuzzer_are_read_as_before() {
-    let targets: [(&str, fn(&[u8])); 3] = [
+    type Target = fn(&[u8]);
+    let targets: [(&str, Target); 3] = [
         ("instances", fuzzed::instances),
         ("meshlets", fuzzed::meshlets),
         ("lods", fuzzed::lods),

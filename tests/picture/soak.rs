@@ -169,7 +169,7 @@ enum Kind {
     /// Its meshes are drawn by meshlets.
     Meshlets,
     /// The GPU writes these instances.
-    Written(InstanceSet),
+    Written(Box<InstanceSet>),
 }
 
 /// What the GPU writes in each frame, into which sets.
@@ -510,7 +510,7 @@ fn spawn(
             let set = field(count.into(), false);
             let mut written = stage.app.world_mut().resource_mut::<Written>();
             written.0.push((id, set.clone()));
-            (entity, Kind::Written(set))
+            (entity, Kind::Written(Box::new(set)))
         }
         _ => (stage.spawn_set(&set, plain, place), Kind::Plain),
     }
@@ -624,7 +624,7 @@ fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, numb
         let parent = peer.spawn((set.place, visibility));
         let instances = match &set.kind {
             Kind::Written(_) if model.tier == Some(CullingTier::Cpu) => continue,
-            Kind::Written(instances) => instances,
+            Kind::Written(instances) => &**instances,
             _ => content(stage, set.entity),
         };
         let shown = (0..)

@@ -3,7 +3,11 @@
 //! A separate program: nobody else draws while a device is lost, and each test reads the whole
 //! log.
 #![cfg(all(feature = "bevy", feature = "study"))]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic and tell what it saw"
+)]
 
 mod faults;
 #[path = "../scene/log.rs"]
