@@ -214,7 +214,7 @@ impl Costs {
         // The frame before is in the report.
         act(stage, FRAMES);
         stage.update(1);
-        let made = Faults::everywhere(Fault::Refused, 0..0);
+        let made = Faults::inject(Fault::Refused, 0..0);
         let mut costs = Self {
             allocations: u32::MAX,
             ..Self::default()

@@ -233,7 +233,7 @@ pub enum CullError {
     },
     /// A tier's kernels cull a small scene wrongly.
     #[error(
-        "the kernels of the tier \"{tier}\" ({compaction}) keep {found} instances, not the right {expected}, in list {list} of the test at the start: update the driver, or set the tier to another"
+        "the kernels of the tier \"{tier}\" ({compaction}) keep {found} instances in list {list} of the test at the start, which are not the {expected} that should be kept: update the driver, or set the tier to another"
     )]
     WrongResult {
         /// The tier.

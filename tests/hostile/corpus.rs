@@ -1,6 +1,9 @@
 //! Hostile files.
 
-use crate::gltf_file::{File, instanced};
+use crate::{
+    fuzzed::sealed,
+    gltf_file::{File, instanced},
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -26,16 +29,6 @@ fn case(name: &'static str, part: &'static str, bytes: Vec<u8>) -> Case {
         part,
         validate: true,
     }
-}
-
-/// A file with this head and payload, whole and with a right checksum.
-pub fn sealed(magic: &[u8; 8], version: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = magic.to_vec();
-    bytes.extend(version.to_le_bytes());
-    bytes.extend(crc32fast::hash(payload).to_le_bytes());
-    bytes.extend((payload.len() as u64).to_le_bytes());
-    bytes.extend(payload);
-    bytes
 }
 
 fn instances(count: u32, flags: u32, more: &[u8]) -> Vec<u8> {

@@ -8,7 +8,7 @@ use bevy_gpu_culling::{
 
 /// A file with this magic number, version and payload, whole and with a right checksum: the fuzzer
 /// would never guess one.
-fn sealed(magic: &[u8; 8], version: u32, payload: &[u8]) -> Vec<u8> {
+pub fn sealed(magic: &[u8; 8], version: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = magic.to_vec();
     bytes.extend(version.to_le_bytes());
     bytes.extend(crc32fast::hash(payload).to_le_bytes());

@@ -1,6 +1,6 @@
 //! Valid files with random changes and a right checksum, as another tool might write them.
 
-use crate::{MAX, corpus::sealed, memory};
+use crate::{MAX, fuzzed::sealed, memory};
 use bevy::math::Vec3;
 use bevy_gpu_culling::{
     instance::InstanceSet,

@@ -137,10 +137,12 @@ fn set_active(stage: &mut Stage, props: &Props, is_active: bool) {
     let world = stage.app.world_mut();
     let mut lights = world.query::<AnyOf<(&mut DirectionalLight, &mut PointLight)>>();
     for (sun, lamp) in lights.iter_mut(world) {
-        sun.into_iter()
-            .for_each(|mut sun| sun.shadow_maps_enabled = is_active);
-        lamp.into_iter()
-            .for_each(|mut lamp| lamp.shadow_maps_enabled = is_active);
+        if let Some(mut sun) = sun {
+            sun.shadow_maps_enabled = is_active;
+        }
+        if let Some(mut lamp) = lamp {
+            lamp.shadow_maps_enabled = is_active;
+        }
     }
 }
 
@@ -176,7 +178,7 @@ fn each_call(fault: Fault, calls: Calls) -> u64 {
             Calls::One => first..first + 1,
             Calls::AllFrom => first..u64::MAX,
         };
-        let faults = Faults::everywhere(fault, failing);
+        let faults = Faults::inject(fault, failing);
         let sets = play(&mut stage, &props);
         let refused = faults.refused();
         drop(faults);

@@ -4,10 +4,7 @@ use core::{
     ops::Range,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread::ThreadId,
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the device does not do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +21,6 @@ struct Injection {
     number: u64,
     fault: Fault,
     failing: Range<u64>,
-    /// The thread whose calls fail; `None` for all threads.
-    thread: Option<ThreadId>,
     calls: u64,
     refused: Vec<&'static str>,
 }
@@ -45,24 +40,14 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Has the calls of this thread that could have the fault fail, by their numbers from now on.
+    /// Has the calls that could have the fault fail, on all threads, by their numbers from now on.
     /// The range `0..0` only counts calls.
-    pub fn here(fault: Fault, failing: Range<u64>) -> Self {
-        Self::add(fault, failing, Some(std::thread::current().id()))
-    }
-
-    /// Same as [`Self::here`], for the calls of all threads.
-    pub fn everywhere(fault: Fault, failing: Range<u64>) -> Self {
-        Self::add(fault, failing, None)
-    }
-
-    fn add(fault: Fault, failing: Range<u64>, thread: Option<ThreadId>) -> Self {
+    pub fn inject(fault: Fault, failing: Range<u64>) -> Self {
         let number = NUMBER.fetch_add(1, Relaxed);
         injections().push(Injection {
             number,
             fault,
             failing,
-            thread,
             calls: 0,
             refused: Vec::new(),
         });
@@ -96,10 +81,9 @@ impl Drop for Faults {
 
 /// Whether the current call, for `what`, has the fault.
 pub(super) fn has(fault: Fault, what: &'static str) -> bool {
-    let thread = std::thread::current().id();
     let mut has = false;
     for injection in injections().iter_mut() {
-        if injection.fault != fault || injection.thread.is_some_and(|own| own != thread) {
+        if injection.fault != fault {
             continue;
         }
         if injection.failing.contains(&injection.calls) {

@@ -129,7 +129,7 @@ impl GltfExtensionHandler for Instancing {
     ) -> impl ConditionalSendFuture<Output = ()> {
         if self.sets.is_none() {
             let sets = sets_of(load_context, file, buffers);
-            // Here and not in the scene: what a scene adds has no path of its own to be loaded by.
+            // Here and not in the scene: what a scene adds cannot be loaded by a path.
             for label in mirrored_labels(file, &sets) {
                 self.mirror_material(load_context, &label);
             }
