@@ -35,6 +35,8 @@ pub struct City {
     pub lods: bool,
     /// Whether the camera hides instances of sets.
     pub occlusion: bool,
+    /// Whether each set has its own transform, in the middle of its towers.
+    pub tiles: bool,
 }
 
 /// Side of the square that one tower has for itself, on average.
@@ -118,6 +120,10 @@ impl City {
             let material = materials[(index % self.materials) as usize].clone();
             let place = Vec2::new((index % side) as f32, (index / side) as f32);
             let middle = (place - side as f32 / 2.0) * district;
+            let home = match self.tiles && peer == Peer::Sets {
+                true => middle.extend(0.0).xzy(),
+                false => Vec3::ZERO,
+            };
             let radius = dice.random_range(2.0f32..6.0);
             let height = dice.random_range(6.0f32..40.0);
             let tower = |corners| Cylinder::new(radius, height).mesh().resolution(corners);
@@ -134,13 +140,14 @@ impl City {
                     let at = Vec2::from([(); 2].map(|()| dice.random_range(-reach..reach)));
                     let at = (middle + at).extend(height / 2.0).xzy();
                     let turn = Quat::from_rotation_y(dice.random_range(0.0..TAU));
-                    Transform::from_translation(at).with_rotation(turn)
+                    Transform::from_translation(at - home).with_rotation(turn)
                 })
                 .collect();
             if peer == Peer::Sets {
                 let set = InstanceSet::from_transforms(towers)?;
                 let set = world.resource_mut::<Assets<InstanceSet>>().add(set);
-                let mut entity = world.spawn((mesh, material, GpuInstances(set)));
+                let place = Transform::from_translation(home);
+                let mut entity = world.spawn((mesh, material, GpuInstances(set), place));
                 if let Some(coarse) = coarse {
                     entity.insert(InstanceLods {
                         levels: vec![coarse],
@@ -148,7 +155,7 @@ impl City {
                     });
                 }
                 if left > 0 {
-                    entity.insert(Moves { home: Vec3::ZERO });
+                    entity.insert(Moves { home });
                     left -= 1;
                 }
                 continue;

@@ -54,6 +54,9 @@ struct Args {
     /// The camera hides instances of sets that are behind others
     #[arg(long)]
     occlusion: bool,
+    /// Each set has its own transform; otherwise all have the same
+    #[arg(long)]
+    tiles: bool,
     /// Number of sets, or of entities of the peer, that move in each frame
     #[arg(long, default_value_t = 0)]
     moving: u32,
@@ -203,6 +206,7 @@ fn run(args: &Args) -> Result<()> {
                             cascades,
                             lods: args.lods,
                             occlusion: args.occlusion,
+                            tiles: args.tiles,
                         };
                         for &peer in &args.peer {
                             let row = Stage::new(city, peer, settings, &end)?.row()?;

@@ -81,7 +81,7 @@ pub struct Culler {
 }
 
 impl Culler {
-    /// Whether rows that share their planes can be filled.
+    /// Whether rows that share views can be filled.
     fn can_fill_rows(&mut self, device: &Device) -> bool {
         if self.runner.pipelines().is_none() {
             return false;
@@ -133,7 +133,7 @@ impl Culler {
         self.planner.limit(counts_per_batch, few_counts);
     }
 
-    /// Lets the rows of plans with more than this many rows share their planes. A test reaches both
+    /// Lets the rows of plans with more than this many rows share views. A test reaches both
     /// ways with few requests.
     #[cfg(feature = "testing")]
     pub fn limit_own_planes(&mut self, rows: usize) {

@@ -15,6 +15,7 @@ pub mod expand;
 mod far_first;
 pub mod meshlets;
 mod occlusion;
+mod place;
 mod rows;
 mod scatter;
 
@@ -28,7 +29,9 @@ pub use occlusion::{
     PYRAMID_TILE, Projection, PyramidLevel, RECORD_WORDS, ROUNDING, VISIBLE,
 };
 
-pub use rows::RowSource;
+pub(crate) use place::greatest_stretch;
+pub(crate) use rows::RING_STEPS;
+pub use rows::{RowSource, ViewSource};
 pub use scatter::{
     MAX_SLOPE_STEPS, SCATTER_HAS_DENSITY, SCATTER_HAS_EXCLUSION, SCATTER_HAS_HEIGHT, SCATTER_ITEMS,
     SCATTER_SIDE, SCATTER_STEPS, SCATTER_THREADS, SCATTER_TURNS, SLOPE_STEPS, ScatterLayer,
@@ -88,6 +91,8 @@ pub const CHUNK_NON_UNIFORM_SCALE: u32 = 4;
 pub const CHUNK_IS_THINNED: u32 = 8;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
+/// [`RowSource::flags`], besides those of [`ChunkView::flags`]: near blocks come first.
+pub const ROW_IS_NEAR_FIRST: u32 = 2;
 /// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has `u32::MAX`
 /// ids.
 pub const NOT_INDEXED: u32 = u32::MAX;
@@ -171,6 +176,20 @@ pub struct Chunk {
     pub world_y: Vec4,
     /// Third row of the matrix.
     pub world_z: Vec4,
+    /// First row of the inverse of the matrix, without its translation. All three rows are zero if
+    /// there is no inverse.
+    pub local_x: Vec3,
+    /// 1 over the scale of the matrix, if it scales evenly; otherwise 0.
+    pub inverse_scale: f32,
+    /// Second row of the inverse.
+    pub local_y: Vec3,
+    /// Largest stretch of the affine matrix: world radius = local radius * world_scale.
+    pub world_scale: f32,
+    /// Third row of the inverse.
+    pub local_z: Vec3,
+    /// Index of the first row's first strip, counted over the batch. A row has
+    /// `block_count / strip_blocks` strips, rounded up.
+    pub first_strip: u32,
     /// Bounding sphere of the mesh in the mesh's space: center, radius.
     pub sphere: Vec4,
     /// Index of the first instance, counted from the start of the page.
@@ -191,17 +210,16 @@ pub struct Chunk {
     /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTER`], [`CHUNK_NON_UNIFORM_SCALE`],
     /// [`CHUNK_IS_THINNED`].
     pub flags: u32,
-    /// Largest stretch of the affine matrix: world radius = local radius * world_scale.
-    pub world_scale: f32,
-    /// Index of the first row's first strip, counted over the batch. A row has
-    /// `block_count / strip_blocks` strips, rounded up.
-    pub first_strip: u32,
     /// Index of the first row's first tile of `order`, counted over the batch. A row has
     /// one tile per [`ORDER_TILE`] units, rounded up.
     pub first_order_tile: u32,
     /// Index of the first block's [`Bound`], counted from the start of the page
     /// ([`Region::first_bound`](crate::cull::Region::first_bound)).
     pub first_bound: u32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
 }
 
 /// What a view keeps: planes in the set's space, with normals of length one that point inwards.

@@ -10,14 +10,13 @@ pub(super) mod occluded_rows;
 pub(super) mod planned;
 pub(super) mod planner;
 mod rings;
-mod shared_planes;
+mod shared_views;
 mod siblings;
-mod stretch;
 
 use crate::cull::{
     layout::{
         BLOCK, BLOCK_WORDS, CHUNK_HAS_SCALE, CHUNK_IS_THINNED, CHUNK_NON_UNIFORM_SCALE,
-        CHUNK_OFF_CENTER, Chunk, ChunkView, Projection, VIEW_INDEXED, ViewPlanes,
+        CHUNK_OFF_CENTER, Chunk, ChunkView, Projection, VIEW_INDEXED, ViewPlanes, ViewSource,
     },
     policy::MANY_BLOCKS,
     request::{BoundingSphere, DrawShape},
@@ -31,7 +30,6 @@ use glam::{Affine3A, Vec3};
 pub use limits::PlanLimits;
 use memory::emptied;
 pub use rings::RowRings;
-pub(crate) use stretch::greatest_stretch;
 
 impl DrawShape {
     /// A view of a chunk that draws the shape.
@@ -127,8 +125,8 @@ pub struct PlanRequest<'a> {
 pub struct Plan {
     /// The batches.
     pub batches: Vec<BatchPlan>,
-    /// The planes that rows share; empty if each row has its own. The first keep nothing.
-    pub planes: Vec<ViewPlanes>,
+    /// The views that rows share; empty if each row has its own planes. The first keeps nothing.
+    pub views: Vec<ViewSource>,
     /// The projections of rows that may be hidden.
     pub projections: Vec<Projection>,
     /// Draws of all requests and views. The draws of one view of one request are contiguous;
@@ -166,7 +164,7 @@ impl Plan {
     ) -> Self {
         let mut plan = Self {
             batches: Vec::with_capacity(self.batches.len()),
-            planes: emptied(self.planes),
+            views: emptied(self.views),
             projections: emptied(self.projections),
             draws: emptied(self.draws),
             ends: emptied(self.ends),
@@ -231,12 +229,6 @@ impl Plan {
                 batch.batch.count_len > limits.few_counts || batch.batch.unit_words < BLOCK_WORDS;
             batch.batch.is_scanned = u32::from(is_scanned);
         }
-    }
-
-    /// Number of rows of all batches.
-    pub(crate) fn row_count(&self) -> usize {
-        let rows = self.batches.iter().map(|batch| batch.chunk_views.len());
-        rows.sum()
     }
 
     /// Notes whether the `row`-th row of a request keeps nothing at present.

@@ -28,8 +28,8 @@ pub(crate) const SINGLE_WORDS: u32 = 1 << 16;
 /// 8 million tests.
 pub(crate) const FINE_WORDS: u32 = 1 << 18;
 
-/// Largest number of rows that have their own planes. If more do not, a camera that moves uploads
-/// planes instead of rows, for one more dispatch.
+/// Largest number of rows that have their own planes. If there are more, they share views: a camera
+/// that moves uploads views instead of rows, for one more dispatch.
 pub(crate) const OWN_PLANES: usize = 1024;
 
 // ---- choose: which compaction `Auto` takes

@@ -46,7 +46,7 @@ pub(super) struct Inputs<'a> {
     pub history: &'a History,
     /// The depth that late batches test against.
     pub pyramid: Option<PyramidBuffers<'a>>,
-    /// What fills rows that share their planes.
+    /// What fills rows that share views.
     pub shared: Option<SharedInputs<'a>>,
 }
 
@@ -255,7 +255,7 @@ impl Runner {
         pipelines.record(stage, batches, pass)
     }
 
-    /// Fills the rows that share their planes, before the first stage that reads them. Returns the
+    /// Fills the rows that share views, before the first stage that reads them. Returns the
     /// number of dispatches.
     pub fn fill_rows(&self, planned: &Planned, pass: &mut ComputePass<'_>) -> u32 {
         let batches = planned.keys.iter().filter_map(|key| self.batches.get(key));

@@ -138,7 +138,7 @@ mod tests {
         ) {
             let triangles = triangles(&corners, bump);
             let whole = meshlet(&triangles);
-            let stretch = crate::cull::plan::greatest_stretch(&transform.matrix3);
+            let stretch = crate::cull::layout::greatest_stretch(&transform.matrix3);
             let placed = whole.placed(&transform, stretch);
             prop_assert_eq!((placed.first_index, placed.triangle_count), (3, whole.triangle_count));
             for triangle in &triangles {

@@ -1,6 +1,6 @@
 //! The transform between the mesh of a set and its instances.
 
-use crate::cull::{BoundingSphere, plan::greatest_stretch};
+use crate::cull::{BoundingSphere, layout::greatest_stretch};
 use bevy::{
     math::{Affine3, Affine3A, Affine3Ext, Vec4},
     prelude::*,

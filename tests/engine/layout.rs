@@ -78,6 +78,12 @@ fn structs_are_the_same_on_both_sides() {
             world_x,
             world_y,
             world_z,
+            local_x,
+            inverse_scale,
+            local_y,
+            world_scale,
+            local_z,
+            first_strip,
             sphere,
             first_instance,
             instance_count,
@@ -87,10 +93,10 @@ fn structs_are_the_same_on_both_sides() {
             row_count,
             first_count,
             flags,
-            world_scale,
-            first_strip,
             first_order_tile,
             first_bound,
+            pad_a,
+            pad_b,
         }
     );
     same!(
@@ -311,8 +317,6 @@ fn structs_are_the_same_on_both_sides() {
             first_element,
             base_vertex,
             flags,
-            first_count,
-            block_count,
             first_sibling,
             sibling_count,
             band_flags,
@@ -322,7 +326,22 @@ fn structs_are_the_same_on_both_sides() {
             end,
             thin,
             first_step,
+            chunk,
+        }
+    );
+    same!(
+        module,
+        ViewSource {
+            planes,
+            reach,
+            pairs,
+            eye,
+            depth_offset,
+            depth_steps,
             is_near_first,
+            pad_a,
+            lod_eye,
+            pad_b,
         }
     );
     let structs = module
@@ -330,7 +349,7 @@ fn structs_are_the_same_on_both_sides() {
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 21, "a struct of layout.wesl is not compared");
+    assert_eq!(structs, 22, "a struct of layout.wesl is not compared");
 }
 
 #[test]
@@ -619,6 +638,7 @@ fn constants_are_the_same_on_both_sides() {
             ("CHUNK_NON_UNIFORM_SCALE", CHUNK_NON_UNIFORM_SCALE),
             ("CHUNK_IS_THINNED", CHUNK_IS_THINNED),
             ("VIEW_INDEXED", VIEW_INDEXED),
+            ("ROW_IS_NEAR_FIRST", ROW_IS_NEAR_FIRST),
             ("NOT_INDEXED", NOT_INDEXED),
             ("BOUND_IS_LOOSE", BOUND_IS_LOOSE),
             ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),

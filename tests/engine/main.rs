@@ -27,7 +27,7 @@ mod precision;
 mod scatter;
 mod self_test;
 mod shapes;
-mod shared_planes;
+mod shared_views;
 mod simulator;
 #[cfg(feature = "tune")]
 mod tune;

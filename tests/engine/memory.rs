@@ -5,7 +5,7 @@ use bevy_gpu_culling::{
     cull::{
         Channels, Compaction, CullFrame, CullRequest, CullView, Culler, CullerOptions, Gpu, Order,
         SetId,
-        layout::{ChunkView, OcclusionRow, Projection},
+        layout::{Chunk, ChunkView, OcclusionRow, Projection, RowSource, ViewSource},
     },
     instance::{InstanceSet, ScaleKind},
 };
@@ -392,7 +392,15 @@ fn the_documented_rows_have_the_size_of_the_engines() {
     ));
     let (row, hiding) = (size_of::<ChunkView>(), size_of::<OcclusionRow>());
     let projection = size_of::<Projection>();
+    let (chunk, source) = (size_of::<Chunk>(), size_of::<RowSource>());
+    let view = size_of::<ViewSource>();
     for part in [
+        format!("| chunks | {chunk} per set and page"),
+        format!(
+            "| row sources | {source} per row, and {} per row that may be",
+            2 * source
+        ),
+        format!("4 per row, and {view} per view."),
         format!("| frame tables | {row} per row"),
         format!("hides has {hiding} more per row"),
         format!("late lists {},", 2 * row + hiding),

@@ -511,7 +511,7 @@ fn equals_one_page(make: &dyn Fn() -> Culler, gpu: Gpu<'_>) {
 }
 
 #[test]
-fn shared_planes_list_the_same_in_the_same_order() {
+fn shared_views_list_the_same_in_the_same_order() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     for seed in 400..408 {

@@ -126,10 +126,12 @@ impl Seen {
     }
 }
 
-fn seen(world: World, tier: CullingTier) -> Seen {
+/// The rows of plans with more than `own_planes` rows share views.
+fn seen(world: World, tier: CullingTier, own_planes: usize) -> Seen {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let (mut culler, _) = Culler::new(&device, options(tier, false)).unwrap();
+    culler.limit_own_planes(own_planes);
     let views = world.views();
     let request = CullRequest {
         world_from_local: world.place,
@@ -170,13 +172,17 @@ fn seen(world: World, tier: CullingTier) -> Seen {
 fn what_is_in_view_is_kept_far_from_the_origin() {
     for far in [Far::Entity, Far::Positions, Far::Canceled] {
         for distance in [0.0, 1e4, 1e5, 1e6, 1e7] {
-            for tier in [CullingTier::Subgroup, CullingTier::Cpu] {
+            for (tier, own_planes) in [
+                (CullingTier::Subgroup, usize::MAX),
+                (CullingTier::Subgroup, 0),
+                (CullingTier::Cpu, usize::MAX),
+            ] {
                 let world = World::new(&mut rng(17), far, distance);
-                let seen = seen(world, tier);
+                let seen = seen(world, tier, own_planes);
                 // Distance from a number to the next one, at the border of the cube.
                 let step = f64::from((distance + 50.0) * f32::EPSILON);
                 println!(
-                    "{far:?} {distance:e} {tier}: {} visible; {} lost, by {:.1} steps ({:.4}); {} extra, by \
+                    "{far:?} {distance:e} {tier} {own_planes}: {} visible; {} lost, by {:.1} steps ({:.4}); {} extra, by \
                      {:.1} steps ({:.4})",
                     seen.visible,
                     seen.lost,

@@ -132,8 +132,8 @@ impl Culler {
     /// The row of a draw, with its planes.
     #[must_use]
     pub(in crate::cull) fn row_of(&self, part: &DrawPart) -> Option<ChunkView> {
-        // The rows of late lists share the planes of the frame's.
-        let shared = &self.planner.plan().planes;
+        // The rows of late lists share the views of the frame's.
+        let shared = &self.planner.plan().views;
         self.batch_plan(part.batch)?.row(part.row, shared)
     }
 

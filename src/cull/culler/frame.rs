@@ -121,9 +121,8 @@ impl Culler {
         if frame.changed.is_none() || self.frame.changed_in + 1 >= now {
             self.row_count = row_count_of(frame);
         }
-        let may_share =
-            self.row_count > self.planner.own_planes() && self.can_fill_rows(gpu.device);
-        self.planner.let_share(may_share);
+        let share = self.row_count > self.planner.own_planes() && self.can_fill_rows(gpu.device);
+        self.planner.let_share(share);
         let sets = self.store.sets();
         self.planner.note_dropped_pages(self.store.dropped_pages());
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
@@ -156,11 +155,11 @@ impl Culler {
                 let _ = self.tables.start(gpu.device, own());
             }
         }
-        let shared = match (&self.filler, &*self.planner.plan().planes) {
-            (Some(Ok(filler)), planes) if !planes.is_empty() => {
-                // Without room for planes, no batch has any.
-                let planes = self.tables.push(planes).ok();
-                planes.map(|planes| SharedInputs { filler, planes })
+        let shared = match (&self.filler, &*self.planner.plan().views) {
+            (Some(Ok(filler)), views) if !views.is_empty() => {
+                // Without room for views, no batch has any.
+                let views = self.tables.push(views).ok();
+                views.map(|views| SharedInputs { filler, views })
             }
             _ => None,
         };

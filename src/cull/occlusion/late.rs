@@ -157,7 +157,7 @@ impl LatePlan {
             meanings: meanings.into_iter().map(Into::into).collect(),
             plan,
         };
-        if !frame_plan.planes.is_empty() {
+        if !frame_plan.views.is_empty() {
             late.planned.plan.start_sharing();
         }
         late
@@ -198,8 +198,8 @@ impl LatePlan {
                 let source = &frame_plan.batches[*batch];
                 let row = *row as usize;
                 let rows = (0..LISTS).map(|list| request.order.row(level, list));
-                match source.planes_of_rows.get(row) {
-                    Some(planes) => rows.for_each(|row| plan.share_planes(number, row, *planes)),
+                match source.views_of_rows.get(row) {
+                    Some(view) => rows.for_each(|row| plan.share_view(number, row, *view)),
                     None => {
                         let planes = source.chunk_views[row].planes;
                         let rests = source.resting.get(row).copied().unwrap_or_default();

@@ -363,7 +363,7 @@ impl Occluder {
             let Some(late) = self.views.get_mut(&view.key) else {
                 continue;
             };
-            // The rows of late lists share the planes of the frame's.
+            // The rows of late lists share the views of the frame's.
             let inputs = Inputs {
                 store,
                 history: &self.history,

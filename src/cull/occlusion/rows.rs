@@ -2,9 +2,12 @@
 
 use super::motion::{Motion, Motions};
 use crate::cull::{
-    layout::{OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, Projection, ROUNDING},
+    layout::{
+        OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, Projection, ROUNDING,
+        greatest_stretch,
+    },
     plan::{
-        BatchPlan, Plan, greatest_stretch,
+        BatchPlan, Plan,
         occluded_rows::{OccludedRows, Settled},
     },
     request::{CullFrame, DepthBuffer, OcclusionView},

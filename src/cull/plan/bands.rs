@@ -1,10 +1,9 @@
 //! Distance bands: the distances at which each level of detail of a request is drawn.
 
-use super::stretch::greatest_stretch;
 use crate::cull::{
     layout::{
         BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
-        BAND_THINS_BY_SIZE, DistanceBand,
+        BAND_THINS_BY_SIZE, DistanceBand, greatest_stretch,
     },
     request::{CullRequest, DistanceRange, LodEye},
 };

@@ -4,7 +4,7 @@ use super::memory::emptied;
 use crate::cull::{
     layout::{
         BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MAX_STRIP_BLOCKS, ORDER_TILE,
-        OcclusionRow, Projection, RowSource, SCAN_TILE, ViewPlanes,
+        OcclusionRow, Projection, RowSource, SCAN_TILE, ViewSource,
     },
     policy::SINGLE_WORDS,
 };
@@ -19,12 +19,12 @@ pub struct BatchPlan {
     /// Chunks, in block order.
     pub chunks: Vec<Chunk>,
     /// Views of the chunks, chunk after chunk. The index in this table is a *row*. If rows share
-    /// their planes, the planes here are stale: [`Self::row`] has them.
+    /// views, the planes here are empty: [`Self::row`] has them.
     pub chunk_views: Vec<ChunkView>,
-    /// The source of each row, if the plan's rows share their planes; otherwise empty.
+    /// The source of each row, if the plan's rows share views; otherwise empty.
     pub sources: Vec<RowSource>,
-    /// Index of the planes of each row, if they are shared.
-    pub planes_of_rows: Vec<u32>,
+    /// Index of the view of each row, if they are shared.
+    pub views_of_rows: Vec<u32>,
     /// Which rows keep nothing at present; empty until one does.
     pub resting: Vec<bool>,
     /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
@@ -61,7 +61,7 @@ impl BatchPlan {
             chunks: emptied(self.chunks),
             chunk_views: emptied(self.chunk_views),
             sources: emptied(self.sources),
-            planes_of_rows: emptied(self.planes_of_rows),
+            views_of_rows: emptied(self.views_of_rows),
             resting: emptied(self.resting),
             siblings: emptied(self.siblings),
             occlusion: emptied(self.occlusion),
@@ -108,17 +108,21 @@ impl BatchPlan {
         }
     }
 
-    /// A row. `planes` are the plan's, if its rows share them.
+    /// A row. `views` are the plan's, if its rows share them.
     #[must_use]
-    pub fn row(&self, row: u32, planes: &[ViewPlanes]) -> Option<ChunkView> {
-        let row = row as usize;
-        let shared = self.planes_of_rows.get(row).zip(self.sources.get(row));
-        match shared {
-            Some((planes_of_row, source)) => {
-                Some(source.fill(planes.get(*planes_of_row as usize)?))
-            }
-            None => self.chunk_views.get(row).copied(),
+    pub fn row(&self, row: u32, views: &[ViewSource]) -> Option<ChunkView> {
+        let at = row as usize;
+        let own = self.chunk_views.get(at)?;
+        let Some((view, source)) = self.views_of_rows.get(at).zip(self.sources.get(at)) else {
+            return Some(*own);
+        };
+        let chunk = self.chunks.get(source.chunk as usize)?;
+        let mut filled = source.fill(row, views.get(*view as usize)?, chunk);
+        // The GPU has no use for the order of far-first rows: it sorts by jobs.
+        if own.planes.order.is_far_first != 0 {
+            filled.planes.order = own.planes.order;
         }
+        Some(filled)
     }
 
     /// The projections that lie behind its rows that may be hidden: the plan's, if there are such

@@ -1,10 +1,10 @@
 //! Requests that move, or whose sets get or lose a few instances, or that come behind the others,
 //! without another plan.
 
-use super::{OpenBatches, Plan, PlanLimits, PlanRequest, greatest_stretch};
-use crate::cull::{layout::Chunk, store::region::Region};
+use super::{OpenBatches, Plan, PlanLimits, PlanRequest};
+use crate::cull::store::region::Region;
 use core::ops::Range;
-use glam::{Affine3A, Vec3, Vec3A};
+use glam::Affine3A;
 
 /// What a request of a plan has become. Its set has as many blocks in each region as before.
 pub(in crate::cull) struct Mended<'a> {
@@ -25,18 +25,6 @@ impl Mended<'_> {
         self.regions
             .get(region)
             .map_or(0, |region| left.min(region.capacity))
-    }
-}
-
-impl Chunk {
-    /// Gives the chunk its transform.
-    pub(super) fn place(&mut self, world: &Affine3A) {
-        let rows = world.matrix3.transpose();
-        let row = |axis: Vec3A, offset: f32| Vec3::from(axis).extend(offset);
-        self.world_x = row(rows.x_axis, world.translation.x);
-        self.world_y = row(rows.y_axis, world.translation.y);
-        self.world_z = row(rows.z_axis, world.translation.z);
-        self.world_scale = greatest_stretch(&world.matrix3);
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     mend::Mended,
     occluded_rows::OccludedRows,
     planned::{BatchKey, Planned, batch_keys},
-    shared_planes::SharedPlanes,
+    shared_views::SharedViews,
 };
 use crate::cull::{
     gpu::version::Version,
@@ -34,10 +34,10 @@ pub(in crate::cull) struct Planner {
     limits: PlanLimits,
     own_planes: usize,
     planned: Planned,
-    /// The planes that the rows of a large plan share.
-    shared: SharedPlanes,
-    /// Whether the rows of a large plan may share their planes: something fills them.
-    may_share: bool,
+    /// The views that the rows of a large plan share.
+    shared: SharedViews,
+    /// Whether rows share views: there are many, and something fills them.
+    shares: bool,
     /// The plan with whole rows, for tests.
     #[cfg(feature = "testing")]
     whole: std::sync::OnceLock<Plan>,
@@ -71,8 +71,8 @@ impl Planner {
             limits,
             own_planes: OWN_PLANES,
             planned: Planned::default(),
-            shared: SharedPlanes::default(),
-            may_share: false,
+            shared: SharedViews::default(),
+            shares: false,
             #[cfg(feature = "testing")]
             whole: std::sync::OnceLock::new(),
             has_far_first: false,
@@ -105,7 +105,7 @@ impl Planner {
         });
     }
 
-    /// Drops the plan. The next one shares planes if it has more rows.
+    /// Drops the plan. The rows of the next one share views if there are more.
     #[cfg(feature = "testing")]
     pub fn limit_own_planes(&mut self, own_planes: usize) {
         *self = Self {
@@ -133,23 +133,23 @@ impl Planner {
     #[cfg(feature = "testing")]
     pub fn whole_plan(&self) -> &Plan {
         let plan = self.plan();
-        if plan.planes.is_empty() {
+        if plan.views.is_empty() {
             return plan;
         }
         self.whole.get_or_init(|| {
             let mut whole = plan.clone();
             for batch in &mut whole.batches {
                 let rows = 0..batch.chunk_views.len() as u32;
-                let filled = rows.filter_map(|row| batch.row(row, &plan.planes));
+                let filled = rows.filter_map(|row| batch.row(row, &plan.views));
                 batch.chunk_views = filled.collect();
             }
             whole
         })
     }
 
-    /// Whether the rows of a large plan may share their planes.
-    pub fn let_share(&mut self, may_share: bool) {
-        if core::mem::replace(&mut self.may_share, may_share) != may_share {
+    /// Has the rows of the next frame share views, or have their own planes.
+    pub fn let_share(&mut self, shares: bool) {
+        if core::mem::replace(&mut self.shares, shares) != shares {
             self.inputs = None;
         }
     }
@@ -220,11 +220,11 @@ impl Planner {
             && let Some(grown) = self.grow(frame, occlusion, sets)
         {
             self.mend_moved(frame, sets);
-            if self.planned.plan.planes.is_empty() {
-                self.set_planes(frame);
-            } else {
+            if self.shares {
                 let (plan, moved) = (&mut self.planned.plan, &self.moved);
                 self.shared.update(plan, frame, moved);
+            } else {
+                self.set_planes(frame);
             }
             return grown;
         }
@@ -258,33 +258,23 @@ impl Planner {
         sets: &ResidentSets,
     ) -> Option<bool> {
         let plan = &mut self.planned.plan;
-        let shares = !plan.planes.is_empty();
         let first_new = self.inputs.as_ref()?.len();
         let new = frame.requests.get(first_new..).unwrap_or_default();
         if new.is_empty() {
-            return (!shares || !self.shared.are_many(frame)).then_some(false);
+            return Some(false);
         }
         // Late lists and the commands of further shapes come behind all rows.
         let has_siblings = plan.batches.iter().any(|batch| !batch.siblings.is_empty());
         if !occlusion.is_empty() || has_siblings || new.iter().any(|new| !new.more.is_empty()) {
             return None;
         }
-        // A large plan that does not share planes has too many.
-        let was_large = plan.row_count() > self.own_planes;
-        let resolved = Resolved::of(frame, first_new);
+        let resolved = Resolved::of(frame, first_new, self.shares);
         plan.grow(resolved.requests(frame, sets), self.limits);
-        let is_large = plan.row_count() > self.own_planes;
-        if self.may_share && !shares && is_large && !was_large {
-            return None;
-        }
         for (index, request) in frame.requests.iter().enumerate().skip(first_new) {
             set_resting(plan, index, request);
         }
-        if shares {
+        if self.shares {
             self.shared.grow(plan, frame);
-            if self.shared.are_many(frame) {
-                return None;
-            }
         }
         self.has_far_first |= new.iter().any(is_far_first);
         self.planned.keys = batch_keys(plan, None);
@@ -306,7 +296,7 @@ impl Planner {
 
     /// Updates the planes: nothing else can have changed.
     fn set_planes(&mut self, frame: &CullFrame) {
-        let mut each = RequestPlanes::default();
+        let mut each = RequestPlanes::new(false);
         for (index, request) in frame.requests.iter().enumerate() {
             let rings = rings_of(request);
             for (slot, planes) in each.of(frame, request).0.iter().enumerate() {
@@ -320,13 +310,13 @@ impl Planner {
         self.has_far_first = frame.requests.iter().any(is_far_first);
         let old = self.inputs.take();
         let inputs = PlanInputs::of(frame, occlusion, sets, old);
-        let resolved = Resolved::of(frame, 0);
+        let resolved = Resolved::of(frame, 0, self.shares);
         let old = core::mem::take(&mut self.planned.plan);
         let mut plan = old.build_again(resolved.requests(frame, sets), self.limits);
         for (index, request) in frame.requests.iter().enumerate() {
             set_resting(&mut plan, index, request);
         }
-        if self.may_share && plan.row_count() > self.own_planes {
+        if self.shares {
             self.shared.share(&mut plan, frame);
         }
         let mut early = Vec::new();

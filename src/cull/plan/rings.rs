@@ -1,4 +1,4 @@
-//! The order of rows that share their planes.
+//! The order of rows that share views.
 
 use crate::cull::layout::ViewPlanes;
 

@@ -2,8 +2,10 @@
 //!
 //! This file is long because the tests of the planes are at its end.
 
+mod source;
+
 use super::LodEye;
-use crate::cull::layout::{PlanePairs, RINGS, ROUNDING, ViewOrder, ViewPlanes};
+use crate::cull::layout::{Chunk, PlanePairs, ROUNDING, ViewOrder, ViewPlanes};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
@@ -158,32 +160,12 @@ impl CullView {
     /// eye ([`Self::with_eye`]).
     #[must_use]
     pub fn order_in(&self, world_from_local: &Affine3A, radius: f32) -> ViewOrder {
-        if self.eye == Vec4::ZERO {
+        let mut chunk = Chunk::default();
+        chunk.place(world_from_local);
+        let mut order = self.eye_source().order_in(&chunk);
+        if order.eye == Vec4::ZERO {
             return ViewOrder::default();
         }
-        if let Some((plane, range)) = self.depth {
-            // The depth of a point of the set: dot(axis, point) + offset, in world units.
-            let axis: Vec3 =
-                (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
-            let offset = plane.xyz().dot(world_from_local.translation.into()) + plane.w;
-            let steps = (RINGS * RING_STEPS) as f32 / range;
-            return ViewOrder {
-                eye: (axis * steps).extend(0.0),
-                first_step: (-offset * steps / RING_STEPS as f32).clamp(-MAX_RINGS, MAX_RINGS)
-                    as i32,
-                is_near_first: 1,
-                ..ViewOrder::default()
-            };
-        }
-        let eye = self.eye_in(world_from_local);
-        if eye.w == 0.0 {
-            return ViewOrder::default();
-        }
-        let mut order = ViewOrder {
-            eye: (eye.xyz() / eye.w).extend(1.0),
-            is_near_first: 1,
-            ..ViewOrder::default()
-        };
         order.begin_at(radius);
         order
     }
@@ -279,12 +261,6 @@ impl CullView {
         }
     }
 }
-
-/// Steps of a depth per ring (`shaders/cull/order.wesl`).
-const RING_STEPS: u32 = 64;
-
-/// Far more rings than there are, and few enough to be added up.
-const MAX_RINGS: f32 = (1 << 28) as f32;
 
 /// Shift of a float's bits that leaves 32 steps per doubling (`shaders/cull/order.wesl`).
 const STEP_BITS: u32 = 18;

@@ -11,7 +11,7 @@ use crate::cull::{
     compaction::Resource,
     gpu::{
         Gpu,
-        buffer::{Growable, Table},
+        buffer::{Growable, Table, Written},
         guard::guarded,
         version::Version,
     },
@@ -193,16 +193,24 @@ impl GpuBatch {
     ) -> Result<u64, CullError> {
         let mut bytes = 0;
         let mut replaced = false;
+        let is_mended = self.made_for.is_none_or(|made| made.mended_in != mended_in);
+        let chunks = match is_mended {
+            true => self.chunks.write(gpu, &plan.chunks)?,
+            false => Written::default(),
+        };
+        bytes += chunks.bytes;
+        replaced |= chunks.replaced;
         let chunk_views = match inputs.shared.filter(|_| !plan.sources.is_empty()) {
-            Some(SharedInputs { filler, planes }) => {
+            Some(SharedInputs { filler, views }) => {
                 let rows = match &mut self.rows {
                     Some(rows) => rows,
                     rows => rows.insert(guarded(gpu.device, "buffers of rows", || {
                         FilledRows::new(gpu.device, filler.clone())
                     })?),
                 };
-                let is_new = self.made_for.is_none_or(|made| made.mended_in != mended_in);
-                let (written, is_replaced) = rows.prepare(gpu, (plan, is_new), (tables, planes))?;
+                let chunks = (&self.chunks.gpu.buffer, chunks);
+                let (written, is_replaced) =
+                    rows.prepare(gpu, (plan, is_mended), chunks, (tables, views))?;
                 bytes += written;
                 replaced |= is_replaced;
                 None
@@ -228,12 +236,9 @@ impl GpuBatch {
         if self.made_for != made_for {
             self.made_for = made_for;
             let batch = [sizes_of(plan, self.arena.capacity)];
-            let written = [
-                self.uniform.write(gpu, &batch)?,
-                self.chunks.write(gpu, &plan.chunks)?,
-            ];
-            bytes += written.iter().map(|written| written.bytes).sum::<u64>();
-            replaced |= written.iter().any(|written| written.replaced);
+            let written = self.uniform.write(gpu, &batch)?;
+            bytes += written.bytes;
+            replaced |= written.replaced;
             for slot in pipelines.scratch() {
                 if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
                     replaced |= self.scratch[at].reserve(gpu.device, slot.scratch_bytes(plan))?;

@@ -15,16 +15,16 @@ pub(crate) struct BatchInputs<'a> {
     pub pyramid: Option<PyramidBuffers<'a>>,
     /// The projections of the plan.
     pub projections: &'a [Projection],
-    /// What fills rows that share their planes, and the planes.
+    /// What fills rows that share views, and the views.
     pub shared: Option<SharedInputs<'a>>,
 }
 
-/// What rows that share their planes are filled with.
+/// What rows that share views are filled with.
 #[derive(Clone, Copy)]
 pub(in crate::cull) struct SharedInputs<'a> {
     pub filler: &'a Arc<RowFiller>,
-    /// The planes in the frame's tables.
-    pub planes: TablePlace,
+    /// The views in the frame's tables.
+    pub views: TablePlace,
 }
 
 /// The depth of a view.

@@ -1,4 +1,4 @@
-//! The rows of a batch whose plan shares planes: the GPU fills them.
+//! The rows of a batch whose rows share views: the GPU fills them.
 
 use super::tables::{FrameTables, TablePlace};
 use crate::cull::{
@@ -26,9 +26,10 @@ const THREADS: u32 = 64;
 #[derive(Clone, Copy)]
 enum Slot {
     Sources = 0,
-    PlanesOfRows = 1,
-    Planes = 2,
-    Rows = 3,
+    ViewsOfRows = 1,
+    Views = 2,
+    Chunks = 3,
+    Rows = 4,
 }
 
 /// The kernel.
@@ -48,8 +49,9 @@ impl RowFiller {
         let job = KernelJob::on_all_tiers("fill_rows", &kernels::FILL_ROWS, checks);
         let binds = [
             bind(Slot::Sources, Access::Read),
-            bind(Slot::PlanesOfRows, Access::Read),
-            bind(Slot::Planes, Access::Read),
+            bind(Slot::ViewsOfRows, Access::Read),
+            bind(Slot::Views, Access::Read),
+            bind(Slot::Chunks, Access::Read),
             bind(Slot::Rows, Access::Write),
         ];
         Program::build(device, &job, binds.into_iter()).map(Self)
@@ -70,8 +72,8 @@ pub(in crate::cull) struct FilledRows {
 #[derive(Clone, Copy, PartialEq)]
 struct Bound {
     tables: Version,
-    planes_of_rows: TablePlace,
-    planes: TablePlace,
+    views_of_rows: TablePlace,
+    views: TablePlace,
     /// Number of rows.
     rows: usize,
 }
@@ -101,8 +103,8 @@ impl FilledRows {
             .map(|array| (array.label, array.buffer.size()))
     }
 
-    /// Uploads what rows have of their own, if `is_new`, and binds the frame's planes. Returns the
-    /// number of bytes uploaded, and whether the buffer of rows was replaced.
+    /// Uploads what rows have of their own, if `is_new`, and binds the batch's chunks and the frame's
+    /// views. Returns the number of bytes uploaded, and whether the buffer of rows was replaced.
     ///
     /// # Errors
     /// [`CullError::Gpu`].
@@ -110,7 +112,8 @@ impl FilledRows {
         &mut self,
         gpu: Gpu<'_>,
         (plan, is_new): (&BatchPlan, bool),
-        (tables, planes): (&mut FrameTables, TablePlace),
+        chunks: (&Buffer, Written),
+        (tables, views): (&mut FrameTables, TablePlace),
     ) -> Result<(u64, bool), CullError> {
         let rows = plan.sources.len();
         let written = match is_new || self.bound.is_none() {
@@ -120,12 +123,14 @@ impl FilledRows {
         let bytes = (rows * size_of::<ChunkView>()) as u64;
         let replaced = self.rows.reserve(gpu.device, bytes)?;
         let bound = Bound {
-            planes_of_rows: tables.push(&plan.planes_of_rows)?,
+            views_of_rows: tables.push(&plan.views_of_rows)?,
             tables: tables.version(),
-            planes,
+            views,
             rows,
         };
-        if written.replaced || replaced || self.bound != Some(bound) || self.bind_group.is_none() {
+        let (chunks, written_chunks) = chunks;
+        let is_stale = written.replaced || written_chunks.replaced || replaced;
+        if is_stale || self.bound != Some(bound) || self.bind_group.is_none() {
             let sources = (rows * size_of::<RowSource>()) as u64;
             let sources = BufferBinding {
                 buffer: &self.sources.gpu.buffer,
@@ -135,10 +140,11 @@ impl FilledRows {
             let bind_group = guarded(gpu.device, "bind groups of rows", || {
                 self.filler.0.bind(gpu.device, |slot| match slot {
                     Slot::Sources => BindingResource::Buffer(sources.clone()),
-                    Slot::PlanesOfRows => {
-                        BindingResource::Buffer(tables.binding(bound.planes_of_rows))
+                    Slot::ViewsOfRows => {
+                        BindingResource::Buffer(tables.binding(bound.views_of_rows))
                     }
-                    Slot::Planes => BindingResource::Buffer(tables.binding(planes)),
+                    Slot::Views => BindingResource::Buffer(tables.binding(views)),
+                    Slot::Chunks => chunks.as_entire_binding(),
                     Slot::Rows => self.rows.buffer.as_entire_binding(),
                 })
             })?;

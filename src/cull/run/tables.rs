@@ -6,7 +6,7 @@
 use crate::cull::{
     CullError, Gpu,
     gpu::{buffer::Growable, changes::ChangedBytes, version::Version},
-    layout::{OcclusionRow, Projection, ViewPlanes},
+    layout::{OcclusionRow, Projection, ViewSource},
     plan::{BatchPlan, Plan},
 };
 use bytemuck::NoUninit;
@@ -15,7 +15,7 @@ use wgpu::{BufferBinding, BufferSize, BufferUsages, Device};
 /// Size of the binding of an empty table: one row.
 const SMALLEST_BINDING: u64 = 512;
 const _: () = assert!(size_of::<OcclusionRow>() as u64 <= SMALLEST_BINDING);
-const _: () = assert!(size_of::<ViewPlanes>() as u64 <= SMALLEST_BINDING);
+const _: () = assert!(size_of::<ViewSource>() as u64 <= SMALLEST_BINDING);
 
 /// The buffer, and what it holds.
 pub(in crate::cull) struct FrameTables {
@@ -70,7 +70,7 @@ impl FrameTables {
         let of_batch = |batch: &BatchPlan, projections: &[Projection]| {
             let rows = match batch.sources.is_empty() {
                 true => size_of_val(&*batch.chunk_views),
-                false => size_of_val(&*batch.planes_of_rows),
+                false => size_of_val(&*batch.views_of_rows),
             };
             let projections = size_of_val(batch.projections(projections));
             let occlusion = size_of_val(&*batch.occlusion) + projections;
@@ -79,7 +79,7 @@ impl FrameTables {
         let needed = plans.map(|plan| {
             let batches = plan.batches.iter();
             let batches = batches.map(|batch| of_batch(batch, &plan.projections));
-            batches.sum::<u64>() + self.padded(size_of_val(&*plan.planes))
+            batches.sum::<u64>() + self.padded(size_of_val(&*plan.views))
         });
         let needed = needed.sum::<u64>();
         let mut reserved = Ok(false);

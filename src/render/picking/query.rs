@@ -2,7 +2,7 @@
 
 use super::indices::SpatialIndices;
 use crate::{
-    cull::plan::greatest_stretch,
+    cull::layout::greatest_stretch,
     instance::{InstanceRegion, InstanceSet, SpatialIndex},
     render::{bounds::SetSphere, components::GpuInstances, lods::ImpostorOf},
 };

@@ -11,7 +11,7 @@ mod take_over;
 pub(super) use scene::FrameSets;
 pub(in crate::render) use scene::Scene;
 
-use crate::cull::{CullRequest, Culler, CullingTier, Order, plan::greatest_stretch};
+use crate::cull::{CullRequest, Culler, CullingTier, Order, layout::greatest_stretch};
 use crate::render::{
     batch_sets::member::Member,
     draw_slots::DrawSlots,

@@ -185,7 +185,7 @@ fn assert_hidden_by(ways: [MeshletExpansion; 2]) {
         // As in frames of many sets.
         run.culler.limit_own_planes(0);
         let shared = sights(&mut run, gpu, 0..6).unwrap_or_else(fail);
-        assert_eq!(shared, seen, "{expansion}, {tier}: with shared planes");
+        assert_eq!(shared, seen, "{expansion}, {tier}: with shared views");
         let [early, late] = seen;
         assert_eq!(run.meshlets.expansion(), Some(expansion));
         assert_eq!(early.hidden, 0, "{early:?}");

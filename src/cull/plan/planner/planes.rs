@@ -10,13 +10,22 @@ use crate::cull::{
 /// The planes of each request's rows, without [`RowRings`]. If a request without levels and ranges
 /// has the same transform and the same views as the request before it, both share their planes,
 /// also if their radii differ, as long as both have a size.
-#[derive(Default)]
 pub(super) struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
     planes: Vec<ViewPlanes>,
+    /// The rows share views: all that they have of their own is their bands.
+    share: bool,
 }
 
 impl<'a> RequestPlanes<'a> {
+    pub fn new(share: bool) -> Self {
+        Self {
+            last: None,
+            planes: Vec::new(),
+            share,
+        }
+    }
+
     /// Whether the planes that are kept hold for spheres of all sizes.
     fn are_of_all_sizes(&self) -> bool {
         let has_size = self.last.is_some_and(|last| last.sphere.radius > 0.0);
@@ -26,7 +35,7 @@ impl<'a> RequestPlanes<'a> {
     /// The planes of a request, and whether they differ from the request before.
     pub fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> (&[ViewPlanes], bool) {
         let is_far_first = request.order == Order::FarFirst;
-        let (world, radius) = (&request.world_from_local, request.sphere.radius);
+        let radius = request.sphere.radius;
         let is_plain = |request: &CullRequest| {
             let errors = ErrorRange {
                 levels_before: 0,
@@ -52,13 +61,9 @@ impl<'a> RequestPlanes<'a> {
             let views = views_of(frame, &request.views);
             self.planes.clear();
             for (slot, (_, view)) in views.enumerate() {
-                let mut planes = match request.rests_in(slot) {
-                    true => CullView::nothing(),
-                    false => view.planes_in(world),
-                };
-                planes.order = match is_far_first {
-                    true => view.far_first_in(world),
-                    false => view.order_in(world, radius),
+                let planes = match self.share {
+                    true => ViewPlanes::default(),
+                    false => planes_of(view, request, slot),
                 };
                 let bands = bands(view.lod_eye(), request);
                 let rows = bands.map(|band| ViewPlanes { band, ..planes });
@@ -67,5 +72,21 @@ impl<'a> RequestPlanes<'a> {
         }
         self.last = Some(request);
         (&self.planes, is_new)
+    }
+}
+
+/// What a request keeps in its `slot`-th view, apart from its bands.
+fn planes_of(view: &CullView, request: &CullRequest, slot: usize) -> ViewPlanes {
+    let world = &request.world_from_local;
+    let planes = match request.rests_in(slot) {
+        true => CullView::nothing(),
+        false => view.planes_in(world),
+    };
+    ViewPlanes {
+        order: match request.order {
+            Order::FarFirst => view.far_first_in(world),
+            _ => view.order_in(world, request.sphere.radius),
+        },
+        ..planes
     }
 }

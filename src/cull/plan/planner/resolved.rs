@@ -25,7 +25,8 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    pub fn of(frame: &CullFrame, first: usize) -> Self {
+    /// If the rows `share` views, they have no planes.
+    pub fn of(frame: &CullFrame, first: usize, share: bool) -> Self {
         let requests = frame.requests.get(first..).unwrap_or_default();
         let mut resolved = Self {
             first,
@@ -40,7 +41,7 @@ impl Resolved {
             ends,
             ..
         } = &mut resolved;
-        let mut each = RequestPlanes::default();
+        let mut each = RequestPlanes::new(share);
         let mut first_row = 0;
         for request in requests {
             let (rows, is_new) = each.of(frame, request);

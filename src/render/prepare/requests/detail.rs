@@ -1,7 +1,7 @@
 //! The detail in which a set is drawn: its share of the levels, how it fades, how it is thinned out.
 
 use super::Requests;
-use crate::cull::{CoarserLevel, ErrorRange, plan::greatest_stretch};
+use crate::cull::{CoarserLevel, ErrorRange, layout::greatest_stretch};
 use crate::render::{
     extracted_set::ExtractedSet,
     lods::{Fading, Share},
