@@ -8,7 +8,7 @@ use crate::cull::{
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
-        arena::max_ids, batch::GpuBatch, inputs::BatchInputs, inspect::read_batch,
+        FrameNumber, arena::max_ids, batch::GpuBatch, inputs::BatchInputs, inspect::read_batch,
         tables::FrameTables,
     },
     shaders::{self, Sources},
@@ -164,7 +164,11 @@ impl Compactor {
                 shared: None,
             };
             let inputs = (&mut self.tables, &inputs);
-            batch.prepare(gpu, &self.pipelines, plan, self.prepared, inputs)?;
+            let frame = FrameNumber {
+                mended_in: self.prepared,
+                ..FrameNumber::default()
+            };
+            batch.prepare(gpu, &self.pipelines, plan, frame, inputs)?;
         }
         self.tables.upload(gpu);
         Ok(())

@@ -23,8 +23,8 @@ use crate::cull::{
     store::region::Region,
 };
 use crate::instance::ScaleKind;
-pub use batch::BatchPlan;
 use batch::OpenBatches;
+pub use batch::{BatchPlan, Mends};
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
 pub use limits::PlanLimits;

@@ -37,6 +37,8 @@ pub(super) struct FrameNumber {
     pub changed_in: u64,
     /// The last frame in which tables differ from the one before in more than their rows.
     pub mended_in: u64,
+    /// The same, before this frame.
+    pub mended_before: u64,
 }
 
 /// What the batches of a plan read.
@@ -219,7 +221,7 @@ impl Runner {
                 shared: from.shared,
             };
             let inputs = (tables, &inputs);
-            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.mended_in, inputs)?;
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame, inputs)?;
             return Ok(());
         }
         let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;

@@ -125,6 +125,7 @@ impl Culler {
         self.planner.let_share(share);
         let sets = self.store.sets();
         self.planner.note_dropped_pages(self.store.dropped_pages());
+        self.planner.start_frame();
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
         while let Err(others) =
             (self.occluder).make_room(gpu, &mut self.planner, (frame, &occlusion), now)
@@ -140,6 +141,7 @@ impl Culler {
         if self.runner.choose(compaction) {
             self.frame.changed_in = now;
         }
+        self.frame.mended_before = self.frame.mended_in;
         if self.frame.changed_in == now || self.planner.has_mended() {
             self.frame.mended_in = now;
         }

@@ -105,6 +105,37 @@ impl Table {
             replaced,
         })
     }
+
+    /// The same, if at most the entries with these indices changed since the last write.
+    ///
+    /// # Errors
+    /// Same as [`Self::write`].
+    pub fn write_some<T: NoUninit>(
+        &mut self,
+        gpu: Gpu<'_>,
+        table: &[T],
+        indices: &[u32],
+    ) -> Result<Written, CullError> {
+        let bytes: &[u8] = bytemuck::cast_slice(table);
+        if bytes.len() != self.bytes.len() {
+            return self.write(gpu, table);
+        }
+        let mut changed = ChangedBytes::default();
+        let mut indices = indices.to_vec();
+        indices.sort_unstable();
+        for index in indices {
+            let first = index as usize * size_of::<T>();
+            let range = first..first + size_of::<T>();
+            if self.bytes[range.clone()] != bytes[range.clone()] {
+                self.bytes[range.clone()].copy_from_slice(&bytes[range.clone()]);
+                changed.add(range);
+            }
+        }
+        Ok(Written {
+            bytes: changed.write(gpu.queue, &self.gpu.buffer, bytes),
+            replaced: false,
+        })
+    }
 }
 
 /// What [`Table::write`] did.

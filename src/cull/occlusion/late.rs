@@ -163,6 +163,11 @@ impl LatePlan {
         late
     }
 
+    /// Starts a frame whose late lists are planned as in the frame before.
+    pub fn start_mends(&mut self) {
+        self.planned.plan.start_mends();
+    }
+
     /// Gives requests of the frame their new transforms and lengths.
     pub fn mend(&mut self, frame: &CullFrame, sets: &ResidentSets, moved: &[usize]) {
         for &index in moved {

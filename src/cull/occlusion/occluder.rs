@@ -306,6 +306,7 @@ impl Occluder {
                     LatePlan::build(frame, (index, view), sets, planner.limits(), first_batch);
                 late.first_batch = first_batch;
             } else {
+                late.plan.start_mends();
                 late.plan.mend(frame, store.sets(), planner.moved());
             }
             first_batch += late.plan.planned.keys.len();

@@ -25,6 +25,8 @@ pub struct BatchPlan {
     pub sources: Vec<RowSource>,
     /// Index of the view of each row, if they are shared.
     pub views_of_rows: Vec<u32>,
+    /// What the frame changed of the chunks and the sources.
+    pub mends: Mends,
     /// Which rows keep nothing at present; empty until one does.
     pub resting: Vec<bool>,
     /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
@@ -54,6 +56,24 @@ pub struct BatchPlan {
     pub has_rings: bool,
 }
 
+/// What a frame changed of a batch's tables. Two plans with the same tables are equal, however each
+/// came to them.
+#[derive(Clone, Debug, Default)]
+pub struct Mends {
+    /// Whether all else is as in the frame before. Otherwise the tables are new.
+    pub follow: bool,
+    /// Indices of chunks. Some may come several times, here and in `rows`.
+    pub chunks: Vec<u32>,
+    /// Indices of rows with other sources.
+    pub rows: Vec<u32>,
+}
+
+impl PartialEq for Mends {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 impl BatchPlan {
     /// A batch without anything, in the memory of this one.
     pub(super) fn emptied(self) -> Self {
@@ -62,6 +82,11 @@ impl BatchPlan {
             chunk_views: emptied(self.chunk_views),
             sources: emptied(self.sources),
             views_of_rows: emptied(self.views_of_rows),
+            mends: Mends {
+                follow: false,
+                chunks: emptied(self.mends.chunks),
+                rows: emptied(self.mends.rows),
+            },
             resting: emptied(self.resting),
             siblings: emptied(self.siblings),
             occlusion: emptied(self.occlusion),

@@ -32,11 +32,33 @@ impl Plan {
     /// Gives a request its new transform and length. The planes of its rows follow with
     /// [`Self::set_planes`].
     pub(in crate::cull) fn mend(&mut self, request: usize, to: &Mended<'_>) {
+        let mut last = None;
         for part in self.all_parts(request) {
             let part = self.draws[part];
+            // The rows of a set in one region are of one chunk.
+            if last.replace((part.batch, part.chunk)) == Some((part.batch, part.chunk)) {
+                continue;
+            }
             let batch = &mut self.batches[part.batch];
             batch.chunks[part.chunk as usize].place(to.world_from_local);
             batch.resize_chunk(part.chunk, to.instances_in(part.region));
+            batch.mends.chunks.push(part.chunk);
+        }
+    }
+
+    /// Starts a frame whose plan is the plan of the frame before. What changes of it is noted.
+    pub(in crate::cull) fn start_mends(&mut self) {
+        for batch in &mut self.batches {
+            batch.mends.follow = true;
+            batch.mends.chunks.clear();
+            batch.mends.rows.clear();
+        }
+    }
+
+    /// Any entry of the tables may have changed.
+    pub(in crate::cull) fn mend_all(&mut self) {
+        for batch in &mut self.batches {
+            batch.mends.follow = false;
         }
     }
 
@@ -48,6 +70,7 @@ impl Plan {
         requests: impl Iterator<Item = PlanRequest<'a>>,
         limits: PlanLimits,
     ) {
+        self.mend_all();
         let mut open = OpenBatches::default();
         for (at, batch) in self.batches.iter().enumerate() {
             open.set_last(batch.page, at);

@@ -200,6 +200,11 @@ impl Planner {
         core::mem::take(&mut self.work)
     }
 
+    /// Starts a frame.
+    pub fn start_frame(&mut self) {
+        self.planned.plan.start_mends();
+    }
+
     /// Plans a frame in whose views `occlusion` instances may be hidden. Returns whether the plan
     /// is another one than in the frame before, or has more rows. If not, only the planes of its
     /// views differ, and the requests that [`Self::moved`] names.

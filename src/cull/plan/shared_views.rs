@@ -108,6 +108,7 @@ impl SharedViews {
         self.has_measured = self.eyes != eyes;
         if self.has_measured {
             self.eyes = eyes;
+            plan.mend_all();
             for request in 0..frame.requests.len() {
                 measure(plan, frame, request);
             }
@@ -219,7 +220,13 @@ fn measure(plan: &mut Plan, frame: &CullFrame, index: usize) {
             let row = slot * levels + level;
             for part in plan.part_range(index, row..row + 1) {
                 let part = plan.draws[part];
-                plan.batches[part.batch].sources[part.row as usize].measure(&band);
+                let batch = &mut plan.batches[part.batch];
+                let source = &mut batch.sources[part.row as usize];
+                let before = *source;
+                source.measure(&band);
+                if *source != before {
+                    batch.mends.rows.push(part.row);
+                }
             }
         }
     }

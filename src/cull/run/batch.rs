@@ -1,9 +1,10 @@
 //! The GPU side of a batch: tables, words, prefixes, survivors and commands.
 
 use super::{
+    FrameNumber,
     arena::SurvivorArena,
     inputs::{BatchInputs, SharedInputs},
-    rows::FilledRows,
+    rows::{Changed, FilledRows},
     tables::{FrameTables, TablePlace},
 };
 use crate::cull::{
@@ -178,8 +179,8 @@ impl GpuBatch {
     }
 
     /// Adds the rows to the frame's tables, uploads the other tables if they changed, and makes
-    /// room for what the passes write. In frames with the same `mended_in`, only the rows can have
-    /// changed. Returns the number of bytes uploaded.
+    /// room for what the passes write. In frames with the same [`FrameNumber::mended_in`], only the
+    /// rows can have changed. Returns the number of bytes uploaded.
     ///
     /// # Errors
     /// [`CullError::Gpu`]. The batch must then be dropped.
@@ -188,15 +189,16 @@ impl GpuBatch {
         gpu: Gpu<'_>,
         pipelines: &Pipelines,
         plan: &BatchPlan,
-        mended_in: u64,
+        frame: FrameNumber,
         (tables, inputs): (&mut FrameTables, &BatchInputs<'_>),
     ) -> Result<u64, CullError> {
         let mut bytes = 0;
         let mut replaced = false;
-        let is_mended = self.made_for.is_none_or(|made| made.mended_in != mended_in);
-        let chunks = match is_mended {
-            true => self.chunks.write(gpu, &plan.chunks)?,
-            false => Written::default(),
+        let changed = self.changed_in(frame, plan);
+        let chunks = match changed {
+            Changed::Nothing => Written::default(),
+            Changed::Some(mends) => (self.chunks).write_some(gpu, &plan.chunks, &mends.chunks)?,
+            Changed::All => self.chunks.write(gpu, &plan.chunks)?,
         };
         bytes += chunks.bytes;
         replaced |= chunks.replaced;
@@ -210,7 +212,7 @@ impl GpuBatch {
                 };
                 let chunks = (&self.chunks.gpu.buffer, chunks);
                 let (written, is_replaced) =
-                    rows.prepare(gpu, (plan, is_mended), chunks, (tables, views))?;
+                    rows.prepare(gpu, (plan, changed), chunks, (tables, views))?;
                 bytes += written;
                 replaced |= is_replaced;
                 None
@@ -229,7 +231,7 @@ impl GpuBatch {
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
         };
         let made_for = Some(MadeFor {
-            mended_in,
+            mended_in: frame.mended_in,
             survivor_capacity: self.arena.capacity,
             compaction: pipelines.compaction,
         });
@@ -288,6 +290,17 @@ impl GpuBatch {
             })?;
         }
         Ok(bytes)
+    }
+
+    /// What a frame changed of the batch's tables since they were written.
+    fn changed_in<'a>(&self, frame: FrameNumber, plan: &'a BatchPlan) -> Changed<'a> {
+        match self.made_for {
+            Some(made) if made.mended_in == frame.mended_in => Changed::Nothing,
+            Some(made) if made.mended_in == frame.mended_before && plan.mends.follow => {
+                Changed::Some(&plan.mends)
+            }
+            _ => Changed::All,
+        }
     }
 
     /// What a pass binds, except the frame's tables.

@@ -12,7 +12,7 @@ use crate::cull::{
         version::Version,
     },
     layout::{ChunkView, RowSource},
-    plan::BatchPlan,
+    plan::{BatchPlan, Mends},
     shaders::kernels,
 };
 use core::num::NonZeroU64;
@@ -56,6 +56,14 @@ impl RowFiller {
         ];
         Program::build(device, &job, binds.into_iter()).map(Self)
     }
+}
+
+/// What changed of the tables of a batch.
+#[derive(Clone, Copy)]
+pub(super) enum Changed<'a> {
+    Nothing,
+    Some(&'a Mends),
+    All,
 }
 
 /// The rows of a batch.
@@ -103,22 +111,24 @@ impl FilledRows {
             .map(|array| (array.label, array.buffer.size()))
     }
 
-    /// Uploads what rows have of their own, if `is_new`, and binds the batch's chunks and the frame's
+    /// Uploads what changed of the rows' sources, and binds the batch's chunks and the frame's
     /// views. Returns the number of bytes uploaded, and whether the buffer of rows was replaced.
     ///
     /// # Errors
     /// [`CullError::Gpu`].
-    pub fn prepare(
+    pub(super) fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        (plan, is_new): (&BatchPlan, bool),
+        (plan, changed): (&BatchPlan, Changed<'_>),
         chunks: (&Buffer, Written),
         (tables, views): (&mut FrameTables, TablePlace),
     ) -> Result<(u64, bool), CullError> {
         let rows = plan.sources.len();
-        let written = match is_new || self.bound.is_none() {
-            true => self.sources.write(gpu, &plan.sources)?,
-            false => Written::default(),
+        let written = match changed {
+            _ if self.bound.is_none() => self.sources.write(gpu, &plan.sources)?,
+            Changed::Nothing => Written::default(),
+            Changed::Some(mends) => (self.sources).write_some(gpu, &plan.sources, &mends.rows)?,
+            Changed::All => self.sources.write(gpu, &plan.sources)?,
         };
         let bytes = (rows * size_of::<ChunkView>()) as u64;
         let replaced = self.rows.reserve(gpu.device, bytes)?;
