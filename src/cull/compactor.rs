@@ -8,8 +8,8 @@ use crate::cull::{
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
-        FrameNumber, arena::max_ids, batch::GpuBatch, inputs::BatchInputs, inspect::read_batch,
-        tables::FrameTables,
+        arena::max_ids, batch::GpuBatch, frame_number::FrameNumber, inputs::BatchInputs,
+        inspect::read_batch, tables::FrameTables,
     },
     shaders::{self, Sources},
     store::{PageBuffers, bounds::BoundsBuilder},

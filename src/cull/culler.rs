@@ -19,7 +19,7 @@ use crate::cull::{
     gpu::draw_counts::DrawCounts,
     occlusion::occluder::Occluder,
     plan::planner::Planner,
-    run::{FrameNumber, Runner, rows::RowFiller, tables::FrameTables},
+    run::{Runner, frame_number::FrameNumber, rows::RowFiller, tables::FrameTables},
     store::InstanceStore,
 };
 use std::sync::Arc;

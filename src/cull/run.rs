@@ -2,6 +2,7 @@
 
 pub(super) mod arena;
 pub(super) mod batch;
+pub(super) mod frame_number;
 pub(super) mod history;
 pub(super) mod inputs;
 #[cfg(feature = "testing")]
@@ -22,24 +23,13 @@ use crate::cull::{
 };
 use arena::ArenaNeeds;
 use batch::GpuBatch;
+use frame_number::FrameNumber;
 use hashbrown::{HashMap, hash_map::Entry};
 use inputs::{BatchInputs, PyramidBuffers, SharedInputs};
 use readback::{BatchRows, Readback};
 use std::sync::Arc;
 use tables::FrameTables;
 use wgpu::{CommandEncoder, ComputePass, Device};
-
-/// The number of a frame, and of the last frames in which something changed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FrameNumber {
-    pub now: u64,
-    /// The last frame whose plan or compaction differs from the one before.
-    pub changed_in: u64,
-    /// The last frame in which tables differ from the one before in more than their rows.
-    pub mended_in: u64,
-    /// The same, before this frame.
-    pub mended_before: u64,
-}
 
 /// What the batches of a plan read.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use crate::cull::{
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
-    run::{FrameNumber, Runner, tables::FrameTables},
+    run::{Runner, frame_number::FrameNumber, tables::FrameTables},
     shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };

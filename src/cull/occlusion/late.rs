@@ -9,7 +9,7 @@
 //! a region of 60 M        late 0, visible 0 | late 1, visible 1 | late 2, visible 2
 //! ```
 
-use super::motion::Motions;
+use super::{motion::Motions, rows::Projected};
 use crate::cull::{
     layout::{BLOCK, ViewPlanes},
     plan::{
@@ -192,9 +192,9 @@ impl LatePlan {
     pub fn update(
         &mut self,
         (frame, frame_plan): (&CullFrame, &Plan),
-        has_moved: bool,
-        views: &[OcclusionView],
-        (history, motions): (&History, &Motions),
+        (views, has_moved): (&[OcclusionView], bool),
+        seen: (&History, &Motions),
+        known: Projected<'_>,
         now: u64,
     ) {
         let plan = &mut self.planned.plan;
@@ -216,11 +216,11 @@ impl LatePlan {
                 }
             }
         }
-        let seen = (history, motions);
         if !has_moved && self.occluded.stay(views, seen) {
-            self.occluded.project(plan, views);
+            self.occluded.project(plan, views, known);
         } else {
-            self.occluded.update(plan, frame, views, seen, now);
+            let frame = (frame, views);
+            self.occluded.update(plan, frame, seen, known, now);
         }
     }
 

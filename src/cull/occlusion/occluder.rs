@@ -6,7 +6,7 @@ use super::{
     late::LatePlan,
     motion::{Motion, Motions},
     pyramid::{Pyramid, PyramidBuilder},
-    rows::projection_in,
+    rows::{Projected, projection_in},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
@@ -19,7 +19,8 @@ use crate::cull::{
     refusal::Refusals,
     request::{CullFrame, DrawList, OcclusionView},
     run::{
-        FrameNumber, Inputs, Runner,
+        Inputs, Runner,
+        frame_number::FrameNumber,
         history::{History, NoRoom},
         inputs::{PyramidBuffers, SharedInputs},
         tables::FrameTables,
@@ -227,7 +228,7 @@ impl Occluder {
         }
         let stay = !has_moved && rows.stay(views, (&self.history, &self.motions));
         if stay && self.history.keep_used(now) {
-            rows.project(plan, views);
+            rows.project(plan, views, Projected::default());
             return Ok(());
         }
         rows.use_slots(plan, &mut self.history, now);
@@ -241,7 +242,7 @@ impl Occluder {
             return Err(self.with_room(views));
         }
         let seen = (&self.history, &self.motions);
-        rows.update(plan, frame, views, seen, now);
+        rows.update(plan, (frame, views), seen, Projected::default(), now);
         Ok(())
     }
 
@@ -314,7 +315,9 @@ impl Occluder {
             let sources = (frame, planner.plan());
             let seen = (&self.history, &self.motions);
             let has_moved = !planner.moved().is_empty();
-            (late.plan).update(sources, has_moved, views, seen, number.now);
+            let (rows, plan) = planner.occluded_rows();
+            let known = rows.projections(plan).from_view(index);
+            (late.plan).update(sources, (views, has_moved), seen, known, number.now);
             if let Some(motion) = self.motions.get(&view.key) {
                 late.motion = *motion;
             }

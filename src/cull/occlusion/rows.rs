@@ -35,24 +35,32 @@ impl OccludedRows {
         self.settled.as_ref() == Some(&settled(views, history)) && !views.iter().any(cuts)
     }
 
-    /// Updates what changes while rows [stay](Self::stay).
-    pub fn project(&self, plan: &mut Plan, views: &[OcclusionView]) {
-        for (projection, (view, world_from_local)) in
-            plan.projections.iter_mut().zip(&self.projected)
-        {
-            if let Some(view) = views.get(*view) {
-                *projection = projection_in(view, world_from_local);
+    /// Updates what changes while rows [stay](Self::stay). `known` has projections of the same
+    /// frame.
+    pub fn project(&self, plan: &mut Plan, views: &[OcclusionView], mut known: Projected<'_>) {
+        for (projection, seen) in plan.projections.iter_mut().zip(&self.projected) {
+            if let Some(view) = views.get(seen.0) {
+                *projection = known.projection(view, seen);
             }
         }
     }
 
-    /// Updates what changes from frame to frame: projections, records and lengths.
+    /// The projections of the rows, which are of `plan`.
+    pub fn projections<'a>(&'a self, plan: &'a Plan) -> Projected<'a> {
+        Projected {
+            seen: &self.projected,
+            projections: &plan.projections,
+        }
+    }
+
+    /// Updates what changes from frame to frame: projections, records and lengths. `known` has
+    /// projections of the same frame.
     pub fn update(
         &mut self,
         plan: &mut Plan,
-        frame: &CullFrame,
-        views: &[OcclusionView],
+        (frame, views): (&CullFrame, &[OcclusionView]),
         (history, motions): (&History, &Motions),
+        mut known: Projected<'_>,
         now: u64,
     ) {
         self.projected.clear();
@@ -69,7 +77,7 @@ impl OccludedRows {
             // Most rows of a view have the same transform.
             if self.projected.last() != Some(&seen) {
                 stretch = greatest_stretch(&seen.1.matrix3);
-                plan.projections.push(projection_in(view, &seen.1));
+                plan.projections.push(known.projection(view, &seen));
                 self.projected.push(seen);
             }
             let motion = motions.get(&row.slot.view);
@@ -96,6 +104,40 @@ impl OccludedRows {
         self.settled = is_settled.then(|| settled(views, history));
     }
 }
+
+/// Projections that a frame has computed, by view.
+#[derive(Clone, Copy, Default)]
+pub(in crate::cull) struct Projected<'a> {
+    seen: &'a [(usize, Affine3A)],
+    projections: &'a [Projection],
+}
+
+impl Projected<'_> {
+    /// Those from the first one of a view on.
+    pub fn from_view(mut self, view: usize) -> Self {
+        self.skip(self.seen.partition_point(|seen| seen.0 < view));
+        self
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.seen = &self.seen[count..];
+        self.projections = &self.projections[count..];
+    }
+
+    /// How a view sees a set. Those that are asked for come in the order of the known ones, of which
+    /// some may be left out.
+    fn projection(&mut self, view: &OcclusionView, seen: &(usize, Affine3A)) -> Projection {
+        let near = self.seen.iter().take(MAX_LEFT_OUT);
+        if let Some(at) = near.clone().position(|known| known == seen) {
+            self.skip(at);
+            return self.projections[0];
+        }
+        projection_in(view, &seen.1)
+    }
+}
+
+/// Largest number of successive projections that are skipped to find one.
+const MAX_LEFT_OUT: usize = 8;
 
 fn settled(views: &[OcclusionView], history: &History) -> Settled {
     let views = views.iter();

@@ -174,6 +174,11 @@ impl Planner {
         !self.occluded.is_empty()
     }
 
+    /// The rows that may be hidden, and their tables.
+    pub fn occluded_rows(&self) -> (&OccludedRows, &Plan) {
+        (&self.occluded, &self.planned.plan)
+    }
+
     /// The rows that may be hidden, and the tables to update.
     pub fn occluded(&mut self) -> (&mut OccludedRows, &mut Plan) {
         (&mut self.occluded, &mut self.planned.plan)

@@ -1,10 +1,10 @@
 //! The GPU side of a batch: tables, words, prefixes, survivors and commands.
 
 use super::{
-    FrameNumber,
     arena::SurvivorArena,
+    frame_number::{Changed, FrameNumber},
     inputs::{BatchInputs, SharedInputs},
-    rows::{Changed, FilledRows},
+    rows::FilledRows,
     tables::{FrameTables, TablePlace},
 };
 use crate::cull::{
@@ -194,7 +194,8 @@ impl GpuBatch {
     ) -> Result<u64, CullError> {
         let mut bytes = 0;
         let mut replaced = false;
-        let changed = self.changed_in(frame, plan);
+        let made_for = self.made_for.map(|made| made.mended_in);
+        let changed = Changed::since(made_for, frame, &plan.mends);
         let chunks = match changed {
             Changed::Nothing => Written::default(),
             Changed::Some(mends) => (self.chunks).write_some(gpu, &plan.chunks, &mends.chunks)?,
@@ -290,17 +291,6 @@ impl GpuBatch {
             })?;
         }
         Ok(bytes)
-    }
-
-    /// What a frame changed of the batch's tables since they were written.
-    fn changed_in<'a>(&self, frame: FrameNumber, plan: &'a BatchPlan) -> Changed<'a> {
-        match self.made_for {
-            Some(made) if made.mended_in == frame.mended_in => Changed::Nothing,
-            Some(made) if made.mended_in == frame.mended_before && plan.mends.follow => {
-                Changed::Some(&plan.mends)
-            }
-            _ => Changed::All,
-        }
     }
 
     /// What a pass binds, except the frame's tables.

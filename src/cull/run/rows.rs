@@ -1,6 +1,9 @@
 //! The rows of a batch whose rows share views: the GPU fills them.
 
-use super::tables::{FrameTables, TablePlace};
+use super::{
+    frame_number::Changed,
+    tables::{FrameTables, TablePlace},
+};
 use crate::cull::{
     CullError, Gpu,
     gpu::{
@@ -12,7 +15,7 @@ use crate::cull::{
         version::Version,
     },
     layout::{ChunkView, RowSource},
-    plan::{BatchPlan, Mends},
+    plan::BatchPlan,
     shaders::kernels,
 };
 use core::num::NonZeroU64;
@@ -56,14 +59,6 @@ impl RowFiller {
         ];
         Program::build(device, &job, binds.into_iter()).map(Self)
     }
-}
-
-/// What changed of the tables of a batch.
-#[derive(Clone, Copy)]
-pub(super) enum Changed<'a> {
-    Nothing,
-    Some(&'a Mends),
-    All,
 }
 
 /// The rows of a batch.
