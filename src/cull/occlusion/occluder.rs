@@ -316,7 +316,7 @@ impl Occluder {
             let seen = (&self.history, &self.motions);
             let has_moved = !planner.moved().is_empty();
             let (rows, plan) = planner.occluded_rows();
-            let known = rows.projections(plan).from_view(index);
+            let known = rows.projections(plan).starting_at(index);
             (late.plan).update(sources, (views, has_moved), seen, known, number.now);
             if let Some(motion) = self.motions.get(&view.key) {
                 late.motion = *motion;

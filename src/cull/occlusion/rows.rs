@@ -114,7 +114,7 @@ pub(in crate::cull) struct Projected<'a> {
 
 impl Projected<'_> {
     /// Those from the first one of a view on.
-    pub fn from_view(mut self, view: usize) -> Self {
+    pub fn starting_at(mut self, view: usize) -> Self {
         self.skip(self.seen.partition_point(|seen| seen.0 < view));
         self
     }
