@@ -11,6 +11,7 @@
     )
 )]
 
+mod exact;
 pub mod expand;
 mod far_first;
 pub mod meshlets;
@@ -19,7 +20,7 @@ mod place;
 mod rows;
 mod scatter;
 
-pub(crate) use far_first::head;
+pub(crate) use exact::{exact_dot, head};
 pub use far_first::{
     DIGITS, FAR_FIRST_THREADS, FAR_FIRST_TILE, FarFirstJob, FarFirstRound, FarFirstSpan,
 };
@@ -91,7 +92,7 @@ pub const CHUNK_NON_UNIFORM_SCALE: u32 = 4;
 pub const CHUNK_IS_THINNED: u32 = 8;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
-/// [`RowSource::flags`], besides those of [`ChunkView::flags`]: near blocks come first.
+/// [`RowSource::flags`], besides the bits of [`ChunkView::flags`]: near blocks come first.
 pub const ROW_IS_NEAR_FIRST: u32 = 2;
 /// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has `u32::MAX`
 /// ids.

@@ -398,16 +398,8 @@ fn a_broken_sort_is_seen() {
         ("spans", "job.is_indexed != 0u", "job.is_indexed == 0u"),
         ("keys", "depth == 0.0", "depth <= 0.0"),
         ("keys", "0xffffffffu, (bits", "0x80000000u, (bits"),
-        (
-            "keys",
-            "let b = at_head * axis_tail;",
-            "let b = at_head * 0.0;",
-        ),
-        (
-            "keys",
-            "let c = at_tail * axis_head;",
-            "let c = at_tail * 0.0;",
-        ),
+        ("keys", "let b = x_head * y_tail;", "let b = x_head * 0.0;"),
+        ("keys", "let c = x_tail * y_head;", "let c = x_tail * 0.0;"),
         ("keys", "CHUNK_OFF_CENTER) != 0u", "CHUNK_OFF_CENTER) == 5u"),
         ("keys", "CHUNK_HAS_SCALE) != 0u", "CHUNK_HAS_SCALE) == 5u"),
         (

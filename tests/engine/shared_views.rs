@@ -85,8 +85,9 @@ fn change(rng: &mut ChaCha8Rng, scene: &mut Scene, moves: f64) -> Vec<usize> {
 /// The distances from the origin of what is not far away.
 const NEARBY: f32 = 100.0;
 
-/// Rows with the same content, of sets and views within `extent` of the origin. Planes that a GPU has taken into the space of a set are rounded in
-/// another way; all else is equal. Rows that rest keep nothing, in whatever order.
+/// Whether rows of sets and views within `extent` of the origin have the same content. Planes that
+/// a GPU has taken into the space of a set are rounded in another way; all else is equal. Rows that
+/// rest keep nothing, in whatever order.
 fn are_alike(rests: bool, extent: f32, a: &ChunkView, b: &ChunkView) -> bool {
     let mut b = *b;
     if rests {

@@ -1,4 +1,4 @@
-//! So many sets that small ones rest in views that do not see them, and rows share views.
+//! Many sets: small ones rest in views that do not see them, and rows share views.
 
 use super::{batch_sets::sun, red};
 use crate::scene::{How, Stage, assert_same_picture};

@@ -1,6 +1,6 @@
 //! The shapes of the far-first sort.
 
-use super::{CHUNK_OFF_CENTER, Chunk, ChunkView, ViewOrder};
+use super::{CHUNK_OFF_CENTER, Chunk, ChunkView, ViewOrder, exact::head};
 use bytemuck::{Pod, Zeroable};
 use core::cmp::Reverse;
 use glam::Vec3;
@@ -130,13 +130,4 @@ impl FarFirstJob {
         jobs.sort_by_key(|job| Reverse(job.max_survivors));
         jobs
     }
-}
-
-/// The 12 highest bits of each number.
-pub(crate) fn head(value: Vec3) -> Vec3 {
-    Vec3::from(
-        value
-            .to_array()
-            .map(|x| f32::from_bits(x.to_bits() & 0xffff_f000)),
-    )
 }

@@ -15,17 +15,13 @@ impl Chunk {
         self.world_y = row(rows.y_axis, world.translation.y);
         self.world_z = row(rows.z_axis, world.translation.z);
         self.world_scale = greatest_stretch(&world.matrix3);
-        let matrix = DMat3::from_cols(
-            world.matrix3.x_axis.as_dvec3(),
-            world.matrix3.y_axis.as_dvec3(),
-            world.matrix3.z_axis.as_dvec3(),
-        );
-        let inverse = matrix.inverse().transpose();
-        let rows = [inverse.x_axis, inverse.y_axis, inverse.z_axis].map(|row| row.as_vec3());
-        [self.local_x, self.local_y, self.local_z] = match rows.iter().all(|row| row.is_finite()) {
-            true => rows,
-            false => [Vec3::ZERO; 3],
-        };
+        let matrix = world.matrix3.as_dmat3();
+        let inverse = matrix.try_inverse().map(|inverse| {
+            let columns = inverse.transpose();
+            [columns.x_axis, columns.y_axis, columns.z_axis].map(|row| row.as_vec3())
+        });
+        let finite = inverse.filter(|rows| rows.iter().all(|row| row.is_finite()));
+        [self.local_x, self.local_y, self.local_z] = finite.unwrap_or([Vec3::ZERO; 3]);
         self.inverse_scale = even_scale(&matrix).map_or(0.0, |scale| scale.recip() as f32);
     }
 }

@@ -2,12 +2,12 @@
 
 use super::{
     Chunk, ChunkView, DistanceBand, PlanePairs, ROUNDING, ROW_IS_NEAR_FIRST, ViewOrder, ViewPlanes,
-    head,
+    exact_dot,
 };
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4, Vec4Swizzles};
 
-/// What differs from row to row, if rows share their views. `fill_rows` makes a [`ChunkView`] of it,
+/// What differs from row to row, if rows share views. `fill_rows` makes a [`ChunkView`] of it,
 /// of the row's view, and of its chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -256,15 +256,4 @@ impl Chunk {
             + self.world_y.xyz() * normal.y
             + self.world_z.xyz() * normal.z
     }
-}
-
-/// The dot product by parts of 12 bits, whose products are exact. A device that fuses a product
-/// with a sum gets the same number.
-fn exact_dot(a: Vec3, b: Vec3) -> f32 {
-    let (a_head, b_head) = (head(a), head(b));
-    let (a_tail, b_tail) = (a - a_head, b - b_head);
-    let sum = |products: Vec3| (products.x + products.y) + products.z;
-    let small = sum(a_tail * b_tail);
-    let middle = sum(a_head * b_tail) + sum(a_tail * b_head);
-    sum(a_head * b_head) + (middle + small)
 }

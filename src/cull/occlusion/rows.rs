@@ -124,11 +124,11 @@ impl Projected<'_> {
         self.projections = &self.projections[count..];
     }
 
-    /// How a view sees a set. Those that are asked for come in the order of the known ones, of which
-    /// some may be left out.
+    /// How a view sees a set. Callers ask in the order of the known projections, and may leave out
+    /// some.
     fn projection(&mut self, view: &OcclusionView, seen: &(usize, Affine3A)) -> Projection {
-        let near = self.seen.iter().take(MAX_LEFT_OUT);
-        if let Some(at) = near.clone().position(|known| known == seen) {
+        let mut next = self.seen.iter().take(MAX_LEFT_OUT);
+        if let Some(at) = next.position(|known| known == seen) {
             self.skip(at);
             return self.projections[0];
         }

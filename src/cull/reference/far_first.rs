@@ -2,7 +2,9 @@
 
 use crate::{
     cull::{
-        layout::{CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, DrawCommand, FarFirstJob, head},
+        layout::{
+            CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, DrawCommand, FarFirstJob, exact_dot, head,
+        },
         reference::vote::load_scale,
     },
     instance::PackedInstance,
@@ -13,26 +15,14 @@ const MIN: f32 = 1.0 / (1u64 << 40) as f32;
 const MAX: f32 = (1u128 << 100) as f32;
 const MAX_SCALE: f32 = (1 << 30) as f32;
 
-/// The sum of the coordinates along the axis. Every product is exact, so a device that fuses a
-/// product with a sum gets the same.
+/// The sum of the coordinates along the axis.
 #[must_use]
 fn depth_of(center: Vec3, axis: Vec3) -> f32 {
     let at = center.to_array().map(|x| {
         let bounded = x.clamp(-MAX, MAX);
         if bounded.abs() >= MIN { bounded } else { 0.0 }
     });
-    let at = Vec3::from(at);
-    let (at_head, axis_head) = (head(at), head(axis));
-    let (at_tail, axis_tail) = (at - at_head, axis - axis_head);
-    let parts = [
-        at_tail * axis_tail,
-        at_head * axis_tail,
-        at_tail * axis_head,
-    ];
-    let low = parts.iter().flat_map(Vec3::to_array);
-    let low = low.reduce(|sum, part| sum + part).unwrap_or(0.0);
-    let high = at_head * axis_head;
-    ((high.x + high.y) + high.z) + low
+    exact_dot(Vec3::from(at), axis)
 }
 
 /// Sum of the squares of a rotation's components, in units of a quarter of a code.

@@ -131,11 +131,7 @@ impl CullView {
     /// winding of its triangles.
     #[must_use]
     pub fn eye_in(&self, world_from_local: &Affine3A) -> Vec4 {
-        let matrix = DMat3::from_cols(
-            world_from_local.matrix3.x_axis.as_dvec3(),
-            world_from_local.matrix3.y_axis.as_dvec3(),
-            world_from_local.matrix3.z_axis.as_dvec3(),
-        );
+        let matrix = world_from_local.matrix3.as_dmat3();
         let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
         // The adjugate: the inverse times the determinant. A flattened set has one too.
         let adjugate = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)).transpose();
