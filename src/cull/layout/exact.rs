@@ -1,4 +1,5 @@
-//! Sums of products that every device computes alike: the twin of `shaders/shared/exact.wesl`.
+//! Sums of products that every device computes alike: the twin of `exact_dot` in
+//! `shaders/cull/far_first.wesl`.
 
 use glam::Vec3;
 
