@@ -10,7 +10,7 @@ use bevy::{
 };
 use bevy_gpu_culling::cull::share_kernels;
 use std::sync::{Arc, OnceLock};
-use wgpu::{Device, DeviceDescriptor, Features};
+use wgpu::{Device, DeviceDescriptor, Features, InstanceFlags};
 
 struct Shared {
     resources: RenderResources,
@@ -23,7 +23,11 @@ static SHARED: OnceLock<Shared> = OnceLock::new();
 
 impl Shared {
     fn new() -> Self {
-        let settings = WgpuSettings::default();
+        let settings = WgpuSettings {
+            // Otherwise each shader gets the line of each statement.
+            instance_flags: InstanceFlags::empty().with_env(),
+            ..Default::default()
+        };
         let backends = settings.backends.unwrap();
         let mut resources = block_on(initialize_renderer(backends, None, &settings));
         let first = resources.0.wgpu_device().clone();

@@ -26,7 +26,7 @@ use bevy::{
     app::{PluginGroupBuilder, TaskPoolOptions, TaskPoolPlugin},
     asset::RenderAssetUsages,
     camera::RenderTarget,
-    light::{DirectionalLightShadowMap, PointLightShadowMap},
+    light::{DirectionalLightShadowMap, PointLightShadowMap, ShadowFilteringMethod},
     log::LogPlugin,
     pbr::PbrPlugin,
     prelude::*,
@@ -272,12 +272,14 @@ impl Stage {
         self.app.world_mut().entity_mut(entity)
     }
 
-    /// A camera that draws into the target, with one sample per pixel unless `more` says otherwise:
-    /// software draws four for twice the time.
+    /// A camera that draws into the target, with one sample per pixel and of shadow maps unless `more`
+    /// says otherwise: software draws four for twice the time, and compiles dozens of reads of a
+    /// shadow map for seconds.
     pub fn camera(&mut self, transform: Transform, more: impl Bundle) -> Entity {
         let target = RenderTarget::Image(self.target.clone().into());
         let camera = (Camera3d::default(), target, Tonemapping::Reinhard);
-        let camera = self.spawn((camera, transform, Msaa::Off));
+        let samples = (Msaa::Off, ShadowFilteringMethod::Hardware2x2);
+        let camera = self.spawn((camera, transform, samples));
         self.entity(camera).insert(more);
         camera
     }
