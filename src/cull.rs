@@ -116,7 +116,7 @@ pub use gpu::{
 };
 pub use multi_draws::{MultiDraws, WantedDraws};
 pub use plan::{DrawPart, planned::BatchKey};
-pub use refusal::Refusal;
+pub use refusal::{Missing, Refusal};
 pub use request::{
     BoundingSphere, CoarserLevel, CullFrame, CullRequest, CullView, DepthBuffer, DistanceRange,
     DrawList, DrawShape, ErrorRange, FurtherShape, LodEye, OcclusionView, Order,

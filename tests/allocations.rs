@@ -11,6 +11,8 @@
 
 #[path = "scene/allocator.rs"]
 mod allocator;
+#[path = "common/generated.rs"]
+mod generated;
 mod scene;
 
 use allocator::Watched;
@@ -20,10 +22,10 @@ use bevy_gpu_culling::{
     prelude::*,
     render::{CpuStage, running_stage},
 };
+use generated::assert_generated;
 use scene::{How, Stage, field};
 use std::{
     fmt::Write as _,
-    path::Path,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicI64, AtomicU32, Ordering::Relaxed},
@@ -323,25 +325,15 @@ fn table() -> String {
 /// A frame that costs more or less than before is a change that is wanted, and then stored.
 #[test]
 fn frames_cost_what_is_stored() {
-    const BEGIN: &str = "<!-- counts: written by tests/allocations.rs -->\n";
-    const END: &str = "<!-- end of counts -->\n";
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if !Stage::new(How::Set(None)).is_software() {
         println!("skipped: the counts are of the software adapter");
         return;
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/internals/counts.md");
-    let stored = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = stored.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let expected = format!("{before}{BEGIN}\n{}\n{END}{after}", table());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, expected).unwrap();
-        return;
-    }
-    assert!(
-        stored == expected,
-        "docs/internals/counts.md is not what frames cost: if that is wanted, \
-         UPDATE_DOCS=1 cargo test --test allocations\n{expected}"
-    );
+    let part = [
+        "<!-- counts: written by tests/allocations.rs -->\n",
+        "<!-- end of counts -->\n",
+    ];
+    let table = format!("\n{}\n", table());
+    assert_generated("docs/internals/counts.md", part, &table, "allocations");
 }

@@ -30,6 +30,14 @@ mod list;
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "../orbs/offscreen.rs"]
 mod offscreen;
+/// The demo's page. Nobody opens it here, but it must compile where everybody compiles.
+#[cfg(all(not(target_arch = "wasm32"), feature = "gizmos", feature = "overlay"))]
+mod page {
+    #[path = "demo.rs"]
+    mod demo;
+    #[path = "query.rs"]
+    mod query;
+}
 mod stage;
 
 use bevy::prelude::*;

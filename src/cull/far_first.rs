@@ -14,7 +14,7 @@ use crate::cull::{
         planner::Planner,
     },
     policy::{KEEP_FRAMES, RETRY_AFTER},
-    refusal::Refusals,
+    refusal::{Missing, Refusals},
     run::Runner,
     store::InstanceStore,
 };
@@ -113,7 +113,7 @@ impl FarFirst {
                 self.batches.remove(&key);
                 self.refused.insert(key, now);
                 if before.is_none() {
-                    self.refusals.push(Refusal::from(error));
+                    self.refusals.push(error, Missing::Order);
                 }
             }
         }

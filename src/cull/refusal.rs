@@ -1,6 +1,7 @@
 //! What the device refused to make.
 
 use crate::cull::CullError;
+use core::fmt;
 use std::collections::HashSet;
 
 /// Something that the device refused to make for a frame.
@@ -8,18 +9,39 @@ use std::collections::HashSet;
 pub struct Refusal {
     /// The device's error.
     pub error: CullError,
-    /// [Keys](crate::cull::CullRequest::key) of the requests that are not drawn. They are tried
-    /// again every 120 frames. Empty if something else is missing: bounds of blocks, motion vectors,
-    /// a larger arena, the far-first sort.
-    pub requests: Vec<u64>,
+    /// What the frame lacks for it. The device is asked again.
+    pub missing: Missing,
 }
 
-impl From<CullError> for Refusal {
-    fn from(error: CullError) -> Self {
-        Self {
-            error,
-            requests: Vec::new(),
-        }
+/// What a frame lacks because the device refused to make it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Missing {
+    /// Requests with these [keys](crate::cull::CullRequest::key) are not drawn. They are tried again
+    /// every 120 frames.
+    Requests(Vec<u64>),
+    /// Bounds of blocks of 1,024 instances.
+    Bounds,
+    /// What a view needs to hide instances.
+    Occlusion,
+    /// The order of sets that are sorted far first.
+    Order,
+    /// Where instances were in the frame before.
+    PreviousPlaces,
+    /// Lists of survivors that are long enough.
+    Room,
+}
+
+/// What is seen of it.
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Requests(_) => "some sets are not drawn",
+            Self::Bounds => "instances that are new or were moved may not be drawn",
+            Self::Occlusion => "views hide no instances: those behind others are drawn, too",
+            Self::Order => "blended instances are not drawn from far to near",
+            Self::PreviousPlaces => "instances that move have no motion vectors, or old ones",
+            Self::Room => "visible instances may not fit into the lists of survivors",
+        })
     }
 }
 
@@ -36,20 +58,26 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    pub fn push(&mut self, refusal: Refusal) {
-        self.untold.push(refusal);
+    pub fn push(&mut self, error: CullError, missing: Missing) {
+        self.untold.push(Refusal { error, missing });
     }
 
-    /// Notes an error that concerns no request, once.
-    pub fn note<T>(&mut self, result: Result<T, CullError>) {
-        if let Err(error) = result
-            && !self.noted.contains(&error.to_string())
-        {
+    /// Notes an error once.
+    pub fn note(&mut self, error: CullError, missing: Missing) {
+        let text = error.to_string();
+        if !self.noted.contains(&text) {
             if self.noted.len() >= MAX_NOTED {
                 self.noted.clear();
             }
-            self.noted.insert(error.to_string());
-            self.untold.push(error.into());
+            self.noted.insert(text);
+            self.push(error, missing);
+        }
+    }
+
+    /// Notes the error of a result, if it has one.
+    pub fn note_error<T>(&mut self, result: Result<T, CullError>, missing: Missing) {
+        if let Err(error) = result {
+            self.note(error, missing);
         }
     }
 

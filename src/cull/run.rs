@@ -17,7 +17,7 @@ use crate::cull::{
     pipelines::Pipelines,
     plan::planned::{BatchKey, Planned},
     policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
-    refusal::Refusals,
+    refusal::{Missing, Refusals},
     run::history::History,
     store::InstanceStore,
 };
@@ -166,7 +166,7 @@ impl Runner {
                         .flat_map(|rows| &**rows);
                     let mut requests: Vec<_> = rows.map(|row| row.request).collect();
                     requests.dedup();
-                    self.refusals.push(Refusal { error, requests });
+                    self.refusals.push(error, Missing::Requests(requests));
                 }
                 self.batches.remove(&key);
                 self.refused.insert(key, frame.now);
@@ -198,7 +198,7 @@ impl Runner {
         let fit = batch.resize_arena(|arena| arena.fit(gpu.device, needs));
         match batch.survivor_capacity() {
             0 => fit?,
-            _ => self.refusals.note(fit),
+            _ => self.refusals.note_error(fit, Missing::Room),
         }
         if let (Some(pipelines), Some(buffers)) = (pipelines, from.store.page_buffers(plan.page)) {
             let inputs = BatchInputs {
@@ -300,7 +300,7 @@ impl Runner {
             };
             let limit = self.max_survivors;
             let learned = batch.resize_arena(|arena| arena.learn(device, *needed, limit));
-            self.refusals.note(learned);
+            self.refusals.note_error(learned, Missing::Room);
             self.may_overflow |= batch.may_overflow(*needed);
         }
         Some(self.counts.insert(counts))

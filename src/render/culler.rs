@@ -78,7 +78,7 @@ impl GpuCuller {
     /// Forgets everything on the device. Sets are then uploaded again, if the CPU has them.
     pub fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
         self.has_started = false;
-        self.lost.extend(buffers.ids());
+        self.lost.extend(buffers.written_by_apps());
         self.culler = None;
         self.tunings = Tunings::default();
         self.made += 1;

@@ -4,9 +4,11 @@
 //!    again, and look only at the revisions of the sets.
 //! 2. `entity`: what is read of an entity.
 //! 3. `lists`: the entities and their sets.
+//! 4. `reader`: reads them, and has what changed in the sets uploaded.
 
 mod entity;
 mod lists;
+mod reader;
 mod roster;
 
 pub(super) use lists::SetLists;
@@ -15,24 +17,17 @@ pub(super) use roster::Roster;
 use super::{
     cpu_times::{CpuClock, CpuStage},
     culler::{GpuCuller, make_culler},
-    extracted_set::ExtractedSet,
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
     names::AssetNames,
     settings::GpuCullingSettings,
-    told::Told,
-    upload::{KnownSet, KnownSets, Reserved, UploadInbox, Uploads},
+    upload::{UploadInbox, Uploads},
 };
 use crate::instance::InstanceSet;
-use bevy::{
-    ecs::system::SystemParam,
-    log::{error, warn},
-    platform::collections::HashSet,
-    prelude::*,
-    render::Extract,
-};
-use entity::{SetEntity, SetEntityItem, parent_of, use_of};
-use roster::{EntityChanges, Reading, is_extracted};
+use bevy::{ecs::system::SystemParam, log::error, prelude::*, render::Extract};
+use entity::{SetEntity, parent_of};
+use reader::{Reader, look_at_assets};
+use roster::{EntityChanges, Reading};
 
 /// The entities with sets, and their sets.
 #[derive(SystemParam)]
@@ -211,144 +206,6 @@ fn note_all(sets: &mut GpuCuller, sources: &Sources) {
         let full = parent_of(&item, &sources.entities);
         sets.lists.note(&item, full.as_ref());
     }
-}
-
-/// Reads sets.
-struct Reader<'a> {
-    assets: &'a Assets<InstanceSet>,
-    names: AssetNames<'a>,
-    uploads: Uploads<'a>,
-    known: &'a mut KnownSets,
-    lost: &'a mut HashSet<AssetId<InstanceSet>>,
-    told: &'a mut Told<AssetId<InstanceSet>>,
-    buffers: &'a mut InstanceBuffers,
-    roster: &'a mut Roster,
-    lists: &'a mut SetLists,
-    /// The number of the extraction.
-    frame: u64,
-}
-
-impl Reader<'_> {
-    /// Reads the set of an entity, if it can be tested. `full` is the entity whose impostor it is.
-    fn read(&mut self, item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<ExtractedSet> {
-        let entity = item.entity;
-        let asset = item.instances.id();
-        let Some(set) = self.assets.get(asset) else {
-            self.roster.add_absent(entity, asset);
-            return None;
-        };
-        let sphere = full.map_or(item.sphere, |full| full.sphere)?;
-        if item.offset.is_some_and(|offset| !offset.is_valid()) {
-            return None;
-        }
-        if !is_extracted(set) {
-            if self.told.is_new(asset) {
-                warn!(
-                    "GpuInstances on {entity}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
-                    self.names.of(asset)
-                );
-            }
-            self.roster.add_absent(entity, asset);
-            return None;
-        }
-        let known = (self.known.entry(asset)).or_insert_with(|| self.uploads.new_set());
-        if known.used_in != self.lists.listed_in {
-            (known.used_in, known.users) = (self.lists.listed_in, 1);
-            known.user = Some(entity.into());
-            let to = (&mut *self.buffers, &mut *self.lost);
-            catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
-        } else {
-            known.users += 1;
-            self.lists.share((asset, known.current.id), self.frame);
-        }
-        Some(use_of(item, full, (known.current.id, sphere), self.frame))
-    }
-
-    /// Uploads what changed of a set.
-    fn follow(&mut self, asset: AssetId<InstanceSet>) {
-        let (Some(known), Some(set)) = (self.known.get_mut(&asset), self.assets.get(asset)) else {
-            return;
-        };
-        let before = known.current.id;
-        let to = (&mut *self.buffers, &mut *self.lost);
-        catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
-        let now = known.current.id;
-        if now != before {
-            self.lists.swap((before, now), self.frame);
-        }
-    }
-}
-
-/// Removes sets whose assets are gone; an unused set keeps its place as long as its asset lives.
-/// Notes in `unsettled` the sets in use that may have something to upload, in the order in which
-/// they were first met. Returns whether each set in use is still there.
-fn look_at_assets(
-    sets: &mut GpuCuller,
-    assets: &Assets<InstanceSet>,
-    buffers: &mut InstanceBuffers,
-    unsettled: &mut Vec<AssetId<InstanceSet>>,
-) -> bool {
-    let GpuCuller {
-        culler: Some(culler),
-        known,
-        roster,
-        lists,
-        ..
-    } = sets
-    else {
-        return false;
-    };
-    let mut all_stay = true;
-    let mut found = Vec::new();
-    known.retain(|asset, known| {
-        let is_used = known.used_in == lists.listed_in;
-        let Some(set) = assets.get(*asset) else {
-            for id in known.ids() {
-                culler.store_mut().remove_set(id);
-            }
-            buffers.remove(*asset);
-            all_stay &= !is_used;
-            return false;
-        };
-        all_stay &= !is_used || is_extracted(set);
-        if is_used && !known.is_settled(set) {
-            found.push((known.current.id, *asset));
-        }
-        true
-    });
-    found.sort_unstable_by_key(|(id, _)| *id);
-    roster.is_settled = found.is_empty();
-    unsettled.extend(found.into_iter().map(|(_, asset)| asset));
-    all_stay
-}
-
-/// Uploads what changed of a set, or makes room for what the GPU writes.
-fn catch_up(
-    uploads: &mut Uploads<'_>,
-    (asset, known, set): (AssetId<InstanceSet>, &mut KnownSet, &InstanceSet),
-    (buffers, lost): (&mut InstanceBuffers, &mut HashSet<AssetId<InstanceSet>>),
-    names: &AssetNames<'_>,
-) {
-    if set.written().is_none() {
-        buffers.remove(asset);
-        uploads.catch_up(asset, known, set);
-        return;
-    }
-    let is_unknown = buffers.get(asset).is_none();
-    match uploads.reserve_written(asset, known, set, is_unknown) {
-        Reserved::Moved(regions) => {
-            if lost.remove(&asset) {
-                warn!(
-                    "{}: the device was lost, and with it what the GPU wrote: the set is empty until it is written again",
-                    names.of(asset)
-                );
-            }
-            buffers.insert(asset, regions);
-        }
-        Reserved::Kept => {}
-        Reserved::Refused => buffers.remove(asset),
-    }
-    buffers.set_live(asset, set.len() as u32);
 }
 
 /// Replaces the culler if the device or the settings ask for it.

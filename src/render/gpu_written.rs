@@ -62,6 +62,8 @@ pub struct InstanceBuffer {
     regions: Vec<WrittenRegion>,
     live: u32,
     version: u64,
+    /// Whether the plugin fills it, and other buffers, too.
+    is_refilled: bool,
 }
 
 impl InstanceBuffers {
@@ -95,6 +97,7 @@ impl InstanceBuffers {
             regions,
             live: 0,
             version: self.made,
+            is_refilled: false,
         };
         self.sets.insert(set, buffer);
     }
@@ -114,9 +117,17 @@ impl InstanceBuffers {
         self.sets.retain(|asset, _| keep(*asset));
     }
 
-    /// The sets that have buffers.
-    pub(super) fn ids(&self) -> impl Iterator<Item = AssetId<InstanceSet>> {
-        self.sets.keys().copied()
+    /// Says that the plugin fills the buffers of a set, and fills them again if they are replaced.
+    pub(super) fn note_refilled(&mut self, set: AssetId<InstanceSet>) {
+        if let Some(buffer) = self.sets.get_mut(&set) {
+            buffer.is_refilled = true;
+        }
+    }
+
+    /// The sets with buffers that only the app can fill again.
+    pub(super) fn written_by_apps(&self) -> impl Iterator<Item = AssetId<InstanceSet>> {
+        let sets = self.sets.iter().filter(|(_, buffer)| !buffer.is_refilled);
+        sets.map(|(asset, _)| *asset)
     }
 
     pub(super) fn clear(&mut self) {

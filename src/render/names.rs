@@ -3,6 +3,19 @@
 use bevy::{asset::UntypedAssetId, prelude::*};
 use core::fmt;
 
+/// Number of entities that a message names: a page may have a hundred thousand small sets.
+const MAX_NAMED: usize = 8;
+
+/// "12v0, 13v0", or the first few of many.
+pub(super) fn entity_names(entities: &[Entity]) -> String {
+    let named = entities.iter().take(MAX_NAMED).map(Entity::to_string);
+    let named = named.collect::<Vec<_>>().join(", ");
+    match entities.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// Names assets by their path, if they were loaded from a file.
 pub(super) struct AssetNames<'a>(pub Option<&'a AssetServer>);
 

@@ -10,6 +10,7 @@ use super::{
     draw_slots::DrawSlots,
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
+    names::entity_names,
     occlusion::{DrawnLists, HidingView},
     set_draws::SetDraws,
     views::{index_of_view, view_at},
@@ -17,7 +18,7 @@ use super::{
 use crate::cull::{Culler, CullingTier};
 use bevy::{
     ecs::system::SystemParam,
-    log::{warn, warn_once},
+    log::{error, warn_once},
     pbr::MeshPipeline,
     prelude::*,
     render::{
@@ -220,6 +221,7 @@ fn bind_batches(
     };
     let count = culler.batch_count();
     draws.bindings.resize_with(count, Default::default);
+    let mut refused = Vec::new();
     for (batch, binding) in draws.bindings.iter_mut().enumerate() {
         let version = culler.batch_version(batch).map(|batch| DrawVersion {
             batch,
@@ -233,8 +235,13 @@ fn bind_batches(
         // After a refusal, this waits until the batch has other buffers.
         binding.made_for = version.filter(|_| result.is_some());
         binding.bind_group = result.transpose().unwrap_or_else(|error| {
-            warn!("some GpuInstances are not drawn: {error}");
+            refused.push((batch, error));
             None
         });
+    }
+    for (batch, error) in refused {
+        let entities = draws.entities_of(&culler.batch_requests(batch).collect());
+        let names = entity_names(&entities);
+        error!("GpuInstances on {names} are not drawn until they have other buffers: {error}");
     }
 }

@@ -357,13 +357,13 @@ impl SetDraws {
     }
 
     /// The entities that draw what the requests with these keys test.
-    pub fn entities_of<'a>(&'a self, keys: &'a HashSet<u64>) -> impl Iterator<Item = MainEntity> {
+    pub fn entities_of(&self, keys: &HashSet<u64>) -> Vec<Entity> {
         let is_of = |drawn: &&Drawn| {
             let request = self.frame.requests.get(drawn.of.request);
             request.is_some_and(|request| keys.contains(&request.key))
         };
         let drawn = self.drawn.iter().filter(is_of);
-        drawn.map(|drawn| drawn.entity)
+        drawn.map(|drawn| drawn.entity.id()).collect()
     }
 }
 

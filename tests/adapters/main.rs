@@ -16,5 +16,7 @@ mod memory;
 mod scene;
 mod table;
 
+#[path = "../common/generated.rs"]
+mod generated;
 #[path = "../scene/log.rs"]
 mod log;

@@ -1,22 +1,25 @@
 //! The part of `docs/guide/compatibility.md` on devices.
 
-use crate::devices::{DEVICES, Expected};
+use crate::{
+    devices::{DEVICES, Expected},
+    generated::assert_generated,
+};
 use bevy_gpu_culling::prelude::CullingTier;
 use std::fmt::Write as _;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/compatibility.md");
+const PATH: &str = "docs/guide/compatibility.md";
 /// Where the part begins; what is above is made by `tests/app/oracle`.
 const HEADING: &str = "\n## Devices\n";
 
 fn generate() -> String {
-    let mut text = format!(
-        "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for\n\
+    let mut text = String::from(
+        "\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for\n\
          fewer features and lower limits. On each, the app runs on, unless Bevy itself ends it, and sets\n\
          look like Bevy's own entities there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this\n\
          table.\n\
          \n\
          | device | tier | sets |\n\
-         | --- | --- | --- |\n"
+         | --- | --- | --- |\n",
     );
     for device in DEVICES {
         let (tier, sets) = match device.expected {
@@ -48,17 +51,5 @@ fn generate() -> String {
 
 #[test]
 fn the_table_is_what_the_devices_do() {
-    let expected = generate();
-    let committed = std::fs::read_to_string(PATH)
-        .unwrap_or_default()
-        .replace("\r\n", "\n");
-    let (above, own) = committed.split_at(committed.find(HEADING).unwrap_or(committed.len()));
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(PATH, format!("{above}{expected}")).unwrap();
-        return;
-    }
-    assert!(
-        own == expected,
-        "docs/guide/compatibility.md is not what the devices do: UPDATE_DOCS=1 cargo test --test adapters"
-    );
+    assert_generated(PATH, [HEADING, ""], &generate(), "adapters");
 }

@@ -170,7 +170,7 @@ fn a_missing_far_instance_and_a_missing_thin_shadow_are_other_pictures() {
     let one = |at: Transform| InstanceSet::from_transforms([at]).unwrap();
     let far = one(Transform::from_xyz(5.0, -2.5, -25.0));
     let far = stage.spawn_set(&far, (mesh.clone(), dark.clone()), Transform::IDENTITY);
-    let pole = Transform::from_xyz(2.5, -2.4, -1.0).with_scale(Vec3::new(0.15, 3.0, 0.15));
+    let pole = Transform::from_xyz(2.5, -2.4, -1.0).with_scale(Vec3::new(0.3, 3.0, 0.3));
     let pole = stage.spawn_set(&one(pole), (mesh, dark), Transform::IDENTITY);
     let whole = stage.picture();
     stage.entity(far).insert(Visibility::Hidden);

@@ -8,6 +8,7 @@
 )]
 
 mod devices;
+pub mod generated;
 
 pub use devices::{gpu, gpu_with, instance};
 

@@ -2,9 +2,10 @@
 //!
 //! `UPDATE_DOCS=1` rewrites it.
 
+use crate::common::generated::assert_generated;
 use bevy_gpu_culling::instance::{InstanceError, InstanceSet, SetChanges};
 use glam::Vec3;
-use std::{fmt::Write as _, path::Path};
+use std::fmt::Write as _;
 
 const COUNT: usize = 1_000_000;
 const MIDDLE: u32 = COUNT as u32 / 2;
@@ -114,20 +115,10 @@ fn table() -> String {
 
 #[test]
 fn the_guide_says_what_each_edit_uploads() {
-    const BEGIN: &str = "<!-- edits: written by tests/engine/edits.rs -->\n";
-    const END: &str = "<!-- end of edits -->\n";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/editing.md");
-    let guide = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = guide.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let expected = format!("{before}{BEGIN}\n{}\n{END}{after}", table());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, expected).unwrap();
-        return;
-    }
-    assert!(
-        guide == expected,
-        "docs/guide/editing.md is not what edits upload: \
-         UPDATE_DOCS=1 cargo test --test engine edits"
-    );
+    let part = [
+        "<!-- edits: written by tests/engine/edits.rs -->\n",
+        "<!-- end of edits -->\n",
+    ];
+    let table = format!("\n{}\n", table());
+    assert_generated("docs/guide/editing.md", part, &table, "engine edits");
 }

@@ -1,6 +1,7 @@
 //! An app as users have it: a city of many meshes with levels of detail, cars that move, entities
-//! among the sets, a sun with cascades, lamps that are meshes and cast shadows, a camera and a sun
-//! that hide, another camera for the UI, and a render world on its own thread.
+//! among the sets, instances that become entities, a sun with cascades, lamps that are meshes and
+//! cast shadows, a camera and a sun that hide, another camera for the UI, and a render world on its
+//! own thread.
 
 use super::batch_sets::sun;
 use crate::scene::{How, Stage, assert_same_picture};
@@ -28,6 +29,8 @@ struct City {
     houses: Vec<Entity>,
     cars: Vec<Entity>,
     lamps: Vec<Entity>,
+    /// Instances that have become entities.
+    detached: Vec<Entity>,
 }
 
 /// A number from 0 to 1.
@@ -149,6 +152,7 @@ fn spawn_city(stage: &mut Stage) -> City {
         houses,
         cars,
         lamps: lamps.into(),
+        detached: Vec::new(),
     }
 }
 
@@ -169,6 +173,16 @@ fn act(stage: &mut Stage, city: &mut City, frame: u32) {
         car.get_mut::<Transform>().unwrap().translation.z = speed * frame as f32;
     }
     match frame {
+        2 if stage.how != How::Entities => {
+            let mut commands = stage.app.world_mut().commands();
+            for house in &city.houses[20..40] {
+                for instance in [1, 4] {
+                    let entity = commands.detach_instance(*house, instance).id();
+                    city.detached.push(entity);
+                }
+            }
+            stage.app.world_mut().flush();
+        }
         3 => {
             stage.entity(city.lamps[0]).insert(Visibility::Hidden);
             let mut lamp = stage.entity(city.lamps[1]);
@@ -186,6 +200,12 @@ fn act(stage: &mut Stage, city: &mut City, frame: u32) {
                 city.houses.push(spawn_house(stage, number, &green));
             }
             stage.entity(city.houses[0]).insert(Visibility::Hidden);
+        }
+        6 => {
+            for entity in city.detached.drain(..) {
+                stage.app.world_mut().commands().attach_instance(entity);
+            }
+            stage.app.world_mut().flush();
         }
         7 => {
             stage.entity(city.camera).remove::<InstanceOcclusion>();
@@ -206,7 +226,7 @@ fn pictures(how: How) -> Vec<RgbaImage> {
     let pictures = frames.map(|frame| {
         act(&mut stage, &mut city, frame);
         // What is new waits for its mesh and its pipelines.
-        if [3, 5, 7, 8].contains(&frame) {
+        if [2, 3, 5, 7, 8].contains(&frame) {
             stage.settle();
         }
         stage.picture_now()

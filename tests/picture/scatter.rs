@@ -1,7 +1,10 @@
 //! Scatter: what the GPU places looks like entities where the twin says, and nothing is placed
 //! again without a reason.
 
-use super::box_mesh;
+use super::{
+    box_mesh,
+    scenes::{wait_for, watch},
+};
 use crate::{
     log::Log,
     scene::{How, Stage, assert_same_picture},
@@ -206,6 +209,52 @@ fn a_scatter_has_levels_and_is_hidden() {
         "{levels:?}"
     );
     assert!(hidden > 50, "{hidden}");
+}
+
+/// All parts of a scene stand where the scatter places them, also when it gets a set of another size.
+#[test]
+fn a_scattered_scene_looks_like_the_scene_with_a_set_of_the_same_instances() {
+    let start = || {
+        let mut stage = Stage::new(How::Set(None));
+        let spawned = watch(&mut stage);
+        stage.lights(true);
+        camera(&mut stage);
+        let scatter = Scatter {
+            spacing: 2.0,
+            ..hills(&mut stage)
+        };
+        let assets = stage.app.world().resource::<AssetServer>();
+        let tree = InstanceScene(assets.load("tree.glb#Scene0"));
+        (stage, spawned, scatter, tree)
+    };
+    let radii = [20.0, 80.0];
+    let (mut stage, spawned, scatter, tree) = start();
+    let entity = stage.spawn((tree, scatter));
+    let parts = wait_for(&mut stage, &spawned, 1);
+    let scattered = radii.map(|radius| {
+        stage.entity(entity).get_mut::<Scatter>().unwrap().radius = radius;
+        stage.update(3);
+        let set = set_of(&stage, entity);
+        for part in &parts {
+            assert_eq!(set_of(&stage, *part), set, "{part} at {radius}");
+        }
+        let set = set.clone();
+        (stage.picture(), set)
+    });
+    assert_ne!(scattered[0].1, scattered[1].1, "the radius needs more room");
+    for (radius, (scattered, _)) in radii.into_iter().zip(scattered) {
+        let (mut stage, spawned, scatter, tree) = start();
+        let scatter = Scatter { radius, ..scatter };
+        let images = stage.app.world().resource::<Assets<Image>>();
+        let plants = scatter.plants_in(window(&scatter, EYE), images).unwrap();
+        assert!(plants.len() > 30, "{}", plants.len());
+        let set = InstanceSet::from_transforms(plants.into_iter().map(Transform::from));
+        let set = GpuInstances(stage.add(set.unwrap()));
+        stage.spawn((tree, set));
+        wait_for(&mut stage, &spawned, 1);
+        let name = format!("scatter-scene-{radius}");
+        assert_same_picture(&name, &scattered, &stage.picture());
+    }
 }
 
 /// A camera that goes on and comes back finds what grew there, and only the tiles that came are

@@ -12,9 +12,9 @@ use bevy_gpu_culling::prelude::*;
 use std::sync::{Arc, Mutex};
 
 /// How often a scene was spawned, and the parts of the last one.
-type Spawned = Arc<Mutex<(usize, Vec<Entity>)>>;
+pub(super) type Spawned = Arc<Mutex<(usize, Vec<Entity>)>>;
 
-fn watch(stage: &mut Stage) -> Spawned {
+pub(super) fn watch(stage: &mut Stage) -> Spawned {
     let spawned = Spawned::default();
     let (into, also) = (spawned.clone(), spawned.clone());
     stage
@@ -30,7 +30,7 @@ fn watch(stage: &mut Stage) -> Spawned {
 }
 
 /// Waits until scenes were spawned `count` times in all. Returns the parts of the last one.
-fn wait_for(stage: &mut Stage, spawned: &Spawned, count: usize) -> Vec<Entity> {
+pub(super) fn wait_for(stage: &mut Stage, spawned: &Spawned, count: usize) -> Vec<Entity> {
     for _ in 0..2000 {
         stage.update(1);
         let (seen, parts) = spawned.lock().unwrap().clone();

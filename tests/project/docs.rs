@@ -2,6 +2,7 @@
 //!
 //! `UPDATE_DOCS=1` rewrites the map in `CONTRIBUTING.md`.
 
+use crate::common::generated::assert_generated;
 use std::{
     collections::HashSet,
     fmt::Write as _,
@@ -486,7 +487,7 @@ fn modules(folder: &str) -> Vec<(String, String)> {
 
 /// The map of the tree, from the first sentences of its files.
 fn rooms() -> String {
-    let mut text = String::from(BEGIN);
+    let mut text = String::new();
     let folders = [
         ("The library", "src"),
         ("The engine", "src/cull"),
@@ -543,21 +544,5 @@ fn the_diagram_of_the_frame_has_every_kernel() {
 
 #[test]
 fn the_map_of_the_tree_is_true() {
-    let committed = read(CONTRIBUTING);
-    let (above, rest) = committed.split_once(BEGIN).expect("the map's begin");
-    let (map, below) = rest.split_once(END).expect("the map's end");
-    let expected = rooms();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(
-            root().join(CONTRIBUTING),
-            format!("{above}{expected}{END}{below}"),
-        )
-        .unwrap();
-        return;
-    }
-    assert!(
-        format!("{BEGIN}{map}") == expected,
-        "the rooms in CONTRIBUTING.md are not the tree's: \
-         UPDATE_DOCS=1 cargo test --test project docs"
-    );
+    assert_generated(CONTRIBUTING, [BEGIN, END], &rooms(), "project docs");
 }

@@ -337,3 +337,23 @@ fn a_set_that_the_gpu_writes_is_empty_until_it_is_written_again() {
     assert_same_picture("recovered-written", &stage.picture(), &before);
     assert_eq!(log.lines().len(), 1);
 }
+
+/// The kernel of a `Scatter` fills other buffers again, so nobody has to be told.
+#[test]
+fn what_a_scatter_plants_grows_again() {
+    let log = Log::start();
+    let mut stage = stage();
+    let (cube, red) = cube_and_red(&mut stage);
+    let without = stage.picture();
+    let scatter = Scatter {
+        spacing: 2.0,
+        radius: 20.0,
+        ..default()
+    };
+    let at = Transform::from_xyz(0.0, -1.5, 0.0);
+    stage.spawn((Mesh3d(cube), red, scatter, at));
+    let (before, after, _) = around_a_loss(stage);
+    assert_ne!(before, without, "something grows before");
+    assert_same_picture("recovered-scatter", &after, &before);
+    assert_eq!(log.lines(), Vec::<String>::new());
+}

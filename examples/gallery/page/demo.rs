@@ -56,7 +56,7 @@ pub fn add_still(app: &mut App, query: &PageQuery) -> Result<(), String> {
         let mut camera = world.spawn(camera);
         // As software adapters draw it. A browser does not tell that its adapter is one.
         camera.insert(Msaa::Off);
-        look::equip(&mut camera, cli.occlusion);
+        look::equip(&mut camera, cli.occlusion());
     });
     Ok(())
 }

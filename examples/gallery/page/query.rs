@@ -5,6 +5,7 @@ pub struct Query(Vec<(String, String)>);
 
 impl Query {
     /// The page's own.
+    #[cfg(target_arch = "wasm32")]
     pub fn of_page() -> Self {
         let window = web_sys::window();
         let search = window.and_then(|window| window.location().search().ok());

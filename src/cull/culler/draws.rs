@@ -193,6 +193,17 @@ impl Culler {
     /// The most rows of a [draw of several](Self::rows_source).
     pub const MAX_ROWS_OF_A_DRAW: u32 = DrawCounts::MAX;
 
+    /// [Keys](crate::cull::CullRequest::key) of the requests that a batch draws.
+    pub fn batch_requests(&self, batch: usize) -> impl Iterator<Item = u64> {
+        let meanings = match batch < self.early_batch_count() {
+            true => self.planner.planned().meanings.get(batch),
+            false => (self.occluder.batch(batch))
+                .and_then(|(_, plan, index)| plan.planned.meanings.get(index)),
+        };
+        let rows = meanings.into_iter().flat_map(|rows| &**rows);
+        rows.map(|row| row.request)
+    }
+
     /// Version of the buffers that a batch's draws bind ([`Self::batch_buffers`]).
     #[must_use]
     pub fn batch_version(&self, batch: usize) -> Option<BatchVersion> {

@@ -16,7 +16,7 @@ use crate::cull::{
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, planner::Planner},
     policy::{KEEP_FRAMES, RETRY_AFTER},
-    refusal::Refusals,
+    refusal::{Missing, Refusals},
     request::{CullFrame, DrawList, OcclusionView},
     run::{
         Inputs, Runner,
@@ -191,7 +191,7 @@ impl Occluder {
                 }
             }
             Err(error) => {
-                self.refusals.note::<()>(Err(error.clone()));
+                self.refusals.note(error.clone(), Missing::Occlusion);
                 Cow::default()
             }
         }
@@ -237,7 +237,7 @@ impl Occluder {
                 self.refuse(error, now);
                 return Err(Vec::new());
             }
-            self.refusals.push(Refusal::from(error));
+            self.refusals.push(error, Missing::Occlusion);
             (self.without_room).extend(last.into_iter().map(|view| (view, now)));
             return Err(self.with_room(views));
         }
@@ -248,7 +248,7 @@ impl Occluder {
 
     fn refuse(&mut self, error: CullError, now: u64) {
         self.refused_in = Some(now);
-        self.refusals.push(Refusal::from(error));
+        self.refusals.push(error, Missing::Occlusion);
     }
 
     /// Plans the late lists of the frame's views, and prepares their depth. The frame's plan is
@@ -283,7 +283,7 @@ impl Occluder {
                         Ok(pyramid) => pyramid,
                         Err(error) => {
                             self.refused_in = Some(number.now);
-                            self.refusals.push(Refusal::from(error));
+                            self.refusals.push(error, Missing::Occlusion);
                             continue;
                         }
                     };
@@ -330,8 +330,8 @@ impl Occluder {
                 let builder = &kernels.pyramid;
                 let pyramid = &mut late.pyramid;
                 let (texture, first, size) = (&depth.texture, depth.origin, depth.size);
-                self.refusals
-                    .note(pyramid.prepare(gpu, builder, texture, first, size));
+                let made = pyramid.prepare(gpu, builder, texture, first, size);
+                self.refusals.note_error(made, Missing::Occlusion);
             }
             if late.depths != *late.pyramid.buffer() {
                 late.depths = late.pyramid.buffer().clone();

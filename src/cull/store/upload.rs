@@ -7,7 +7,7 @@ use super::{
     residents::{ResidentSets, Set},
 };
 use crate::{
-    cull::{CullError, gpu::Gpu, layout::BoundJob},
+    cull::{CullError, gpu::Gpu, layout::BoundJob, refusal::Missing},
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -182,7 +182,7 @@ impl InstanceStore {
                 done += jobs.len() as u64;
                 let made = builder.run(gpu, buffers, &jobs);
                 is_refused |= made.is_err();
-                self.refusals.note(made);
+                self.refusals.note_error(made, Missing::Bounds);
             }
         }
         self.work.bound_jobs += done;

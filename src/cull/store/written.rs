@@ -14,6 +14,7 @@ use crate::{
         CullError,
         gpu::{Gpu, readback::read_buffer},
         layout::{BLOCK, BOUND_IS_LOOSE, Bound},
+        refusal::Missing,
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -270,7 +271,7 @@ impl InstanceStore {
             let mut encoder = gpu.device.create_command_encoder(&Default::default());
             let recorded = self.previous.record(gpu.device, &mut encoder, &all);
             let is_refused = recorded.is_err();
-            self.refusals.note(recorded);
+            self.refusals.note_error(recorded, Missing::PreviousPlaces);
             if is_refused {
                 // Try again in the next frame. Until then, moved sets are drawn with their old
                 // motion.
@@ -310,7 +311,7 @@ impl InstanceStore {
             }
         }
         let recorded = self.previous.record(gpu.device, encoder, &new_places);
-        self.refusals.note(recorded);
+        self.refusals.note_error(recorded, Missing::PreviousPlaces);
         if reads_bounds {
             self.record_written_bounds(gpu, encoder);
         }

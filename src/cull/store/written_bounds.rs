@@ -8,7 +8,7 @@ use super::{
     residents::Set,
     written_room::BoundsBindings,
 };
-use crate::cull::{gpu::Gpu, layout::BoundJob};
+use crate::cull::{gpu::Gpu, layout::BoundJob, refusal::Missing};
 use core::ops::Range;
 use std::collections::BTreeMap;
 use wgpu::{BindGroup, CommandEncoder};
@@ -37,7 +37,7 @@ impl InstanceStore {
                 let buffers = [&page.instances, scales, &page.bounds];
                 let made = bounds.bind(gpu, buffers, &[job]);
                 let group = made
-                    .map_err(|error| self.refusals.note::<()>(Err(error)))
+                    .map_err(|error| self.refusals.note(error, Missing::Bounds))
                     .ok()?;
                 Some((job, group))
             };
@@ -78,7 +78,7 @@ impl InstanceStore {
                     Err(error) => {
                         // Try again in the next frame.
                         ranges.iter().for_each(|range| noted.add(range.clone()));
-                        self.refusals.note::<()>(Err(error));
+                        self.refusals.note(error, Missing::Bounds);
                         break;
                     }
                 }

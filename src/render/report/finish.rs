@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cull::{
-        FrameCounts, Refusal,
+        FrameCounts, Missing, Refusal,
         meshlets::{MeshletCuller, MeshletExpansion},
         policy::RETRY_AFTER,
     },
@@ -19,6 +19,7 @@ use crate::{
         expanded::ExpandedUniforms,
         materials::MaterialAliases,
         meshlets::GpuMeshlets,
+        names::entity_names,
         occlusion::OcclusionPauses,
         scatter::ScatterFills,
         set_draws::SetDraws,
@@ -189,28 +190,16 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
     report.uploaded_bytes += parts.take_uploaded();
 }
 
-/// Number of entities that a message names: a page may have a hundred thousand small sets.
-const NAMED: usize = 8;
-
 /// Logs what the engine could not do, with the entities that are not drawn for it.
-fn log_refusal(Refusal { error, requests }: Refusal, draws: &SetDraws) {
-    let requests = requests.into_iter().collect();
-    let entities: Vec<_> = draws
-        .entities_of(&requests)
-        .map(|entity| entity.id())
-        .collect();
-    if entities.is_empty() {
-        warn!("GPU culling: {error}. It is tried again");
+fn log_refusal(Refusal { error, missing }: Refusal, draws: &SetDraws) {
+    let Missing::Requests(requests) = missing else {
+        warn!("GPU culling: {missing}: {error}. It is tried again");
         return;
-    }
-    let named: Vec<_> = entities.iter().take(NAMED).map(Entity::to_string).collect();
-    let more = match entities.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
     };
+    let requests = requests.into_iter().collect();
     error!(
-        "GpuInstances on {}{more} are not drawn: {error}. They are tried again every {RETRY_AFTER} frames",
-        named.join(", ")
+        "GpuInstances on {} are not drawn: {error}. They are tried again every {RETRY_AFTER} frames",
+        entity_names(&draws.entities_of(&requests))
     );
 }
 

@@ -182,6 +182,7 @@ fn record_scatters(
         return;
     }
     for (set, range) in fills.noted.drain(..) {
+        buffers.note_refilled(set);
         buffers.note_written(set, range);
     }
     let recorder = context.diagnostic_recorder();

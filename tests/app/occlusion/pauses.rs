@@ -1,15 +1,24 @@
 //! A view that hides by itself, only while that pays.
 
 use super::camera_report;
-use crate::scene::{How, Stage, assert_same_picture};
-use bevy::prelude::*;
+use crate::scene::{How, SIZE, Stage, assert_same_picture};
+use bevy::{camera::Viewport, prelude::*};
 use bevy_gpu_culling::prelude::*;
 
 /// Thirty-two balls of 5,120 triangles behind a wall, and three on the other side of the camera.
 fn stage() -> (Stage, Entity) {
     let mut stage = Stage::new(How::Set(None));
     let ahead = Transform::default().looking_to(Vec3::NEG_Z, Vec3::Y);
-    let camera = stage.camera(ahead, ());
+    // Hundreds of frames are drawn, in which counters count, not pixels.
+    let small = Viewport {
+        physical_size: SIZE / 4,
+        ..default()
+    };
+    let camera = Camera {
+        viewport: Some(small),
+        ..default()
+    };
+    let camera = stage.camera(ahead, camera);
     stage.spawn((
         DirectionalLight::default(),
         Transform::default().looking_to(Vec3::new(0.3, -1.0, 0.4), Vec3::Y),

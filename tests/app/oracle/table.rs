@@ -5,11 +5,12 @@ use super::{
     changes::STEPS,
     features,
 };
+use crate::common::generated::assert_generated;
 use bevy::prelude::Msaa;
 use bevy_gpu_culling::instance::ScaleKind;
 use std::fmt::Write as _;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/compatibility.md");
+const PATH: &str = "docs/guide/compatibility.md";
 
 /// Heading of the part that `tests/adapters` generates.
 const DEVICES: &str = "\n## Devices\n";
@@ -370,18 +371,6 @@ fn generate() -> String {
 
 #[test]
 fn the_table_is_what_the_tests_draw() {
-    let expected = generate();
-    let committed = std::fs::read_to_string(PATH)
-        .unwrap_or_default()
-        .replace("\r\n", "\n");
-    let (own, devices) = committed.split_at(committed.find(DEVICES).unwrap_or(committed.len()));
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(PATH, format!("{expected}{devices}")).unwrap();
-        return;
-    }
-    assert!(
-        own == expected,
-        "docs/guide/compatibility.md is not what the tests draw: \
-         UPDATE_DOCS=1 cargo test --test app oracle"
-    );
+    let part = ["", DEVICES];
+    assert_generated(PATH, part, &generate(), "app oracle");
 }
