@@ -8,6 +8,9 @@ const MAX_NAMED: usize = 8;
 
 /// "12v0, 13v0", or the first few of many.
 pub(super) fn entity_names(entities: &[Entity]) -> String {
+    if entities.is_empty() {
+        return "entities that are gone".into();
+    }
     let named = entities.iter().take(MAX_NAMED).map(Entity::to_string);
     let named = named.collect::<Vec<_>>().join(", ");
     match entities.len().saturating_sub(MAX_NAMED) {

@@ -7,7 +7,9 @@ use super::batch_sets::sun;
 use crate::scene::{How, Stage, assert_same_picture};
 use bevy::{
     camera::{ClearColorConfig, RenderTarget, visibility::Visibility},
-    light::{DirectionalLightShadowMap, NotShadowCaster, PointLightShadowMap},
+    light::{
+        DirectionalLightShadowMap, NotShadowCaster, PointLightShadowMap, ShadowFilteringMethod,
+    },
     prelude::*,
 };
 use bevy_gpu_culling::prelude::*;
@@ -29,7 +31,7 @@ struct City {
     houses: Vec<Entity>,
     cars: Vec<Entity>,
     lamps: Vec<Entity>,
-    /// Instances that have become entities.
+    /// Instances that have become entities, and have moved.
     detached: Vec<Entity>,
 }
 
@@ -127,7 +129,9 @@ fn spawn_city(stage: &mut Stage) -> City {
     });
     let sun = stage.spawn(sun(4, 40.0));
     stage.entity(sun).insert(HIDES);
-    let camera = stage.camera(look(0), HIDES);
+    // Users have Bevy's filter of shadows.
+    let filter = ShadowFilteringMethod::default();
+    let camera = stage.camera(look(0), (HIDES, filter));
     let target = RenderTarget::Image(stage.target.clone().into());
     let ui = Camera {
         order: 1,
@@ -164,6 +168,17 @@ fn look(frame: u32) -> Transform {
     Transform::from_translation(eye).with_rotation(Quat::from_rotation_y(turn))
 }
 
+/// The entity of an instance of a house. A set's instance becomes one.
+fn entity_of(stage: &mut Stage, house: Entity, instance: u32) -> Entity {
+    if stage.how == How::Entities {
+        return stage.entity(house).get::<Children>().unwrap()[instance as usize];
+    }
+    let world = stage.app.world_mut();
+    let entity = world.commands().detach_instance(house, instance).id();
+    world.flush();
+    entity
+}
+
 /// What happens to the city before a frame.
 fn act(stage: &mut Stage, city: &mut City, frame: u32) {
     stage.entity(city.camera).insert(look(frame));
@@ -173,15 +188,15 @@ fn act(stage: &mut Stage, city: &mut City, frame: u32) {
         car.get_mut::<Transform>().unwrap().translation.z = speed * frame as f32;
     }
     match frame {
-        2 if stage.how != How::Entities => {
-            let mut commands = stage.app.world_mut().commands();
-            for house in &city.houses[20..40] {
+        2 => {
+            for house in &city.houses[15..] {
                 for instance in [1, 4] {
-                    let entity = commands.detach_instance(*house, instance).id();
-                    city.detached.push(entity);
+                    let entity = entity_of(stage, *house, instance);
+                    let mut entity = stage.entity(entity);
+                    entity.get_mut::<Transform>().unwrap().translation.y += 0.7;
+                    city.detached.push(entity.id());
                 }
             }
-            stage.app.world_mut().flush();
         }
         3 => {
             stage.entity(city.lamps[0]).insert(Visibility::Hidden);
@@ -201,7 +216,7 @@ fn act(stage: &mut Stage, city: &mut City, frame: u32) {
             }
             stage.entity(city.houses[0]).insert(Visibility::Hidden);
         }
-        6 => {
+        6 if stage.how != How::Entities => {
             for entity in city.detached.drain(..) {
                 stage.app.world_mut().commands().attach_instance(entity);
             }
