@@ -82,7 +82,7 @@ fn look(stage: &mut Stage) -> (Mesh3d, MeshMaterial3d<StandardMaterial>) {
 }
 
 /// The tiles that a window has around a place in the scatter's space.
-fn window(scatter: &Scatter, eye: Vec3) -> Vec<IVec2> {
+pub fn window(scatter: &Scatter, eye: Vec3) -> Vec<IVec2> {
     let size = scatter.tile_size();
     let reach = (scatter.radius / size).ceil() as i32;
     let center = (eye.xz() / size).floor().as_ivec2();

@@ -1,17 +1,17 @@
-//! Random apps: sets of instances, of meshlets, and of instances that the GPU writes come, go, are
-//! edited, moved, hidden and detached; cameras, viewports, lights and settings change; the render
-//! world is on its own thread. Now and then every survivor is compared with the twin, and the
-//! picture with Bevy's entities.
+//! Random apps: sets of instances, of meshlets, of instances that the GPU writes or scatters, and
+//! crowds of small sets come, go, are edited, moved, hidden and detached; cameras, viewports, lights,
+//! an interface and settings change; the render world is on its own thread. Now and then every
+//! survivor is compared with the twin, and the picture with Bevy's entities.
 //!
 //! A run tries one app, from seed 0. `SOAK_SEED=7` tries the app from seed 7 instead, and
 //! `SOAK_MINUTES=60` goes on with the next seeds for an hour (`cargo xtask soak`). An app that fails
 //! is made smaller: what is left of its acts is printed.
 
-use super::{batch_sets::sun, red};
+use super::{batch_sets::sun, red, scatter::window};
 use crate::scene::{How, SIZE, Stage, different_pixels, field, field_of};
 use bevy::{
     camera::{
-        Viewport,
+        RenderTarget, Viewport,
         visibility::{NoFrustumCulling, RenderLayers},
     },
     core_pipeline::prepass::{DepthPrepass, NormalPrepass},
@@ -29,7 +29,10 @@ use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 /// A place near the origin, in tenths of a unit.
 type Place = [i8; 3];
@@ -45,6 +48,8 @@ enum Act {
         kind: u8,
         at: Place,
     },
+    /// Small sets, so many that their rows share views.
+    Crowd(u8, Place),
     Despawn(u8),
     Edit(u8, Edit),
     Move(u8, Place, bool),
@@ -90,6 +95,7 @@ enum Thing {
     SunShadows,
     LampShadows,
     Viewport,
+    Interface,
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -124,6 +130,7 @@ fn act() -> impl Strategy<Value = Act> {
         Thing::SunShadows,
         Thing::LampShadows,
         Thing::Viewport,
+        Thing::Interface,
     ];
     let looks = [any::<u8>(), any::<u8>(), any::<u8>()];
     let spawn = (1u16..600, looks, place());
@@ -136,6 +143,7 @@ fn act() -> impl Strategy<Value = Act> {
     });
     prop_oneof![
         4 => spawn,
+        1 => (CROWD as u8..140, place()).prop_map(|(count, place)| Act::Crowd(count, place)),
         1 => any::<u8>().prop_map(Act::Despawn),
         6 => (any::<u8>(), edits()).prop_map(|(set, edit)| Act::Edit(set, edit)),
         3 => (any::<u8>(), place(), any::<bool>()).prop_map(|(set, at, is_flat)| Act::Move(set, at, is_flat)),
@@ -170,6 +178,15 @@ enum Kind {
     Meshlets,
     /// The GPU writes these instances.
     Written(Box<InstanceSet>),
+    /// The GPU scatters instances around the cameras.
+    Scattered(Box<Scatter>),
+}
+
+impl Kind {
+    /// Whether the app has the instances, and can edit them.
+    fn is_edited(&self) -> bool {
+        matches!(self, Self::Plain | Self::Meshlets)
+    }
 }
 
 /// What the GPU writes in each frame, into which sets.
@@ -252,7 +269,7 @@ struct Model {
     lights: Vec<Entity>,
 }
 
-/// Spawns cameras and lights as they should be.
+/// Spawns cameras and lights as they should be. Returns the cameras for sets, and all else.
 fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
     let has = |thing| things.contains(&thing);
     let mut cameras = vec![stage.camera(look(turn), ())];
@@ -291,6 +308,26 @@ fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
             stage.entity(*camera).insert(hides);
         }
     }
+    let mut others = Vec::new();
+    if has(Thing::Interface) {
+        let camera = Camera {
+            order: 2,
+            clear_color: ClearColorConfig::None,
+            ..default()
+        };
+        let target = RenderTarget::Image(stage.target.clone().into());
+        let camera = stage.spawn((Camera2d, camera, target, Msaa::Off));
+        let panel = Node {
+            position_type: PositionType::Absolute,
+            left: px(9),
+            top: px(7),
+            width: px(40),
+            height: px(25),
+            ..default()
+        };
+        let color = BackgroundColor(Color::srgba(0.1, 0.8, 0.2, 0.6));
+        others.extend([camera, stage.spawn((panel, color, UiTargetCamera(camera)))]);
+    }
     let sun = stage.spawn(sun(2, 40.0));
     let lamp = PointLight {
         intensity: 2_000_000.0,
@@ -309,7 +346,8 @@ fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
     let (ball, gray) = (stage.mesh(Sphere::new(1.0)), StandardMaterial::default());
     let gray = stage.standard(gray);
     let ball = stage.spawn((Mesh3d(ball), gray));
-    [cameras, vec![sun, lamp, ball]]
+    others.extend([sun, lamp, ball]);
+    [cameras, others]
 }
 
 fn small_shadows(app: &mut App) {
@@ -328,6 +366,15 @@ fn prepare(app: &mut App) {
         .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
 }
 
+/// The fewest sets of a crowd.
+const CROWD: usize = 90;
+
+/// Frames until what no set uses any more is released.
+const QUIET: usize = 140;
+
+/// Bytes on the GPU that a scene may leave: up to 4,096 slots are kept for the next one.
+const MAX_LEFT: u64 = 4 << 20;
+
 /// Runs an app, and panics if it is wrong.
 fn run(acts: &[Act]) {
     let mut stage = Stage::pipelined(How::Set(None), prepare);
@@ -335,6 +382,8 @@ fn run(acts: &[Act]) {
     let props = [Props::new(&mut stage), Props::new(&mut peer)];
     let things = vec![Thing::SunShadows, Thing::Occlusion];
     let [cameras, lights] = surround(&mut stage, &things, 0);
+    stage.update(QUIET);
+    let before = stage.report().gpu_bytes;
     let mut model = Model {
         sets: Vec::new(),
         things,
@@ -353,8 +402,11 @@ fn run(acts: &[Act]) {
     for set in &model.sets {
         stage.entity(set.entity).despawn();
     }
+    stage.update(QUIET);
     let left = stage.report();
     assert_eq!((left.instances, left.draw_calls), (0, 0), "{left:?}");
+    let more = left.gpu_bytes - before;
+    assert!(more < MAX_LEFT, "{more} bytes are left on the GPU");
 }
 
 impl Model {
@@ -383,6 +435,27 @@ impl Model {
                     detached,
                 });
             }
+            Act::Crowd(..) if self.tier == Some(CullingTier::Cpu) => {}
+            Act::Crowd(count, place) => {
+                for number in 0..*count {
+                    let mesh = usize::from(number % 3);
+                    let set = field_of(usize::from(number % 4) + 1, ScaleKind::Uniform);
+                    let turn = f32::from(number) * 0.7;
+                    let offset = Vec3::new(turn.sin(), 0.0, turn.cos()) * turn * 0.2;
+                    let place = Transform::from_translation(at(*place) + offset);
+                    let look = (props.meshes[mesh].clone(), props.paints[mesh].clone());
+                    let entity = stage.spawn_set(&set, look, place);
+                    self.sets.push(Set {
+                        entity,
+                        kind: Kind::Plain,
+                        mesh,
+                        paint: mesh,
+                        place,
+                        parts: Vec::new(),
+                        detached: Vec::new(),
+                    });
+                }
+            }
             Act::Despawn(number) => {
                 if let Some(at) = at_set(number) {
                     stage.entity(self.sets.swap_remove(at).entity).despawn();
@@ -390,7 +463,7 @@ impl Model {
             }
             Act::Edit(number, change) => {
                 if let Some(at) = at_set(number)
-                    && !matches!(self.sets[at].kind, Kind::Written(_))
+                    && self.sets[at].kind.is_edited()
                 {
                     edit(stage, self.sets[at].entity, change);
                 }
@@ -454,6 +527,11 @@ impl Model {
             Act::Tier(number) => {
                 let tiers = CullingTier::ALL;
                 let tier = tiers[usize::from(*number) % tiers.len()];
+                // There, each set is a direct draw, for each of which lavapipe compiles the vertex
+                // shader again and keeps the code: half a gigabyte per frame of two crowds.
+                if tier == CullingTier::Cpu && count >= CROWD {
+                    return;
+                }
                 self.tier = Some(tier);
                 let world = stage.app.world_mut();
                 world.resource_mut::<GpuCullingSettings>().tier = Some(tier);
@@ -478,6 +556,21 @@ impl Model {
             Act::Check => {}
         }
     }
+
+    /// What grows around the cameras.
+    fn plants(&self, stage: &Stage, scatter: &Scatter, at: &Transform) -> Vec<InstanceTransform> {
+        let to_set = at.compute_affine().inverse();
+        let turns = [self.turn, self.turn.wrapping_add(90)];
+        let cameras = turns.into_iter().take(self.cameras.len());
+        let eyes = cameras.map(|turn| to_set.transform_point3(look(turn).translation));
+        let tiles: BTreeSet<_> = eyes
+            .flat_map(|eye| window(scatter, eye))
+            .map(|tile| tile.to_array())
+            .collect();
+        let images = stage.app.world().resource::<Assets<Image>>();
+        let tiles = tiles.into_iter().map(IVec2::from);
+        scatter.plants_in(tiles, images).unwrap()
+    }
 }
 
 /// Spawns a set of a kind.
@@ -491,7 +584,7 @@ fn spawn(
     let set = field_of(count.into(), ScaleKind::Uniform);
     let paint = props.paints[paint].clone();
     let plain = (props.meshes[mesh].clone(), paint.clone());
-    match kind % 8 {
+    match kind % 9 {
         0 => {
             let set = GpuInstances(stage.add(set));
             let meshlets = MeshletMesh3d(props.meshlets[mesh].clone());
@@ -511,6 +604,18 @@ fn spawn(
             let mut written = stage.app.world_mut().resource_mut::<Written>();
             written.0.push((id, set.clone()));
             (entity, Kind::Written(Box::new(set)))
+        }
+        2 => {
+            let scatter = Scatter {
+                seed: count.into(),
+                spacing: 1.2 + f32::from(count % 7) * 0.2,
+                radius: 8.0 + f32::from(count % 5),
+                scales: 0.6..1.1,
+                ..default()
+            };
+            let (mesh, paint) = plain;
+            let entity = stage.spawn((Mesh3d(mesh), paint, scatter.clone(), place));
+            (entity, Kind::Scattered(Box::new(scatter)))
         }
         _ => (stage.spawn_set(&set, plain, place), Kind::Plain),
     }
@@ -549,7 +654,7 @@ impl Set {
     }
 
     fn detach(&mut self, stage: &mut Stage, id: u16) {
-        // The CPU has no written instance, and an entity has no meshlets.
+        // The CPU has no instance of the GPU's, and an entity has no meshlets.
         if !matches!(self.kind, Kind::Plain) {
             return;
         }
@@ -622,16 +727,21 @@ fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, numb
             0
         });
         let parent = peer.spawn((set.place, visibility));
-        let instances = match &set.kind {
-            Kind::Written(_) if model.tier == Some(CullingTier::Cpu) => continue,
-            Kind::Written(instances) => &**instances,
-            _ => content(stage, set.entity),
+        let shown: Vec<_> = match &set.kind {
+            Kind::Written(_) | Kind::Scattered(_) if model.tier == Some(CullingTier::Cpu) => {
+                continue;
+            }
+            Kind::Written(instances) => instances.iter().collect(),
+            Kind::Scattered(scatter) => model.plants(stage, scatter, &set.place),
+            Kind::Plain | Kind::Meshlets => {
+                let set = content(stage, set.entity);
+                let shown = (0..).zip(set.iter()).filter(|(id, _)| !set.is_hidden(*id));
+                shown.map(|(_, place)| place).collect()
+            }
         };
-        let shown = (0..)
-            .zip(instances.iter())
-            .filter(|(id, _)| !instances.is_hidden(*id));
         let mut places: Vec<_> = shown
-            .map(|(_, place)| (Transform::from(place), layers.clone()))
+            .into_iter()
+            .map(|place| (Transform::from(place), layers.clone()))
             .collect();
         for entity in &set.detached {
             let entity = stage.app.world().entity(*entity);
@@ -655,6 +765,14 @@ fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, numb
         panic!("act {number}: {error}");
     }
     stage.verify();
+}
+
+/// What the process holds, if the system says.
+fn held() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let held = lines.find_map(|line| line.strip_prefix("VmRSS:"));
+    held.map_or_else(String::new, |held| format!(", {} held", held.trim()))
 }
 
 /// The number in an environment variable.
@@ -686,7 +804,7 @@ fn random_apps_look_like_bevys_entities() {
         if let Err(error) = ran {
             panic!("SOAK_SEED={seed}: {error}");
         }
-        println!("seed {seed}: as it should be");
+        println!("seed {seed}: as it should be{}", held());
         if Instant::now() >= end {
             break;
         }
