@@ -58,8 +58,9 @@ pub(super) struct Runner {
     /// Batches that the device refused, and the frame in which it did.
     refused: HashMap<BatchKey, u64>,
     readback: Readback,
-    /// Counters that nobody has taken yet.
-    counts: Option<FrameCounts>,
+    /// The newest counters, unless somebody has taken them.
+    counts: FrameCounts,
+    has_counts: bool,
     /// Whether, by the newest counters, an arena may soon be too small.
     may_overflow: bool,
     uploaded: u64,
@@ -78,7 +79,8 @@ impl Runner {
             batches: HashMap::new(),
             refused: HashMap::new(),
             readback: Readback::new(),
-            counts: None,
+            counts: FrameCounts::default(),
+            has_counts: false,
             may_overflow: false,
             uploaded: 0,
             refusals: Refusals::default(),
@@ -216,15 +218,13 @@ impl Runner {
         }
         let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;
         self.uploaded += bytes;
-        let counts = match &mut self.counts {
-            Some(counts) if counts.frame == frame.now => counts,
-            counts => counts.insert(FrameCounts {
-                frame: frame.now,
-                ..FrameCounts::default()
-            }),
-        };
+        if !self.has_counts || self.counts.frame != frame.now {
+            self.counts.start(frame.now);
+            self.has_counts = true;
+        }
         if let Some(rows) = BatchRows::of(planned, index, false) {
-            rows.collect(&totals, &batch.cpu_args, counts);
+            let draws = batch.cpu_args.iter().copied();
+            rows.collect(&totals, draws, &mut self.counts);
         }
         Ok(())
     }
@@ -292,9 +292,12 @@ impl Runner {
     /// Reads the counters of earlier frames, and grows the arenas that were too small. Returns the
     /// newest counters if any arrived.
     pub fn learn(&mut self, device: &Device) -> Option<&FrameCounts> {
-        let counts = self.readback.collect()?;
+        if !self.readback.collect(&mut self.counts) {
+            return None;
+        }
+        self.has_counts = true;
         self.may_overflow = false;
-        for (key, needed) in &counts.needed {
+        for (key, needed) in &self.counts.needed {
             let Some(batch) = self.batches.get_mut(key) else {
                 continue;
             };
@@ -303,12 +306,15 @@ impl Runner {
             self.refusals.note_error(learned, Missing::Room);
             self.may_overflow |= batch.may_overflow(*needed);
         }
-        Some(self.counts.insert(counts))
+        Some(&self.counts)
     }
 
-    /// The newest counters since the last call.
-    pub fn take_counts(&mut self) -> Option<FrameCounts> {
-        self.counts.take()
+    /// Swaps `counts` for the newest counters since the last call. Returns whether there are any.
+    pub fn swap_counts(&mut self, counts: &mut FrameCounts) -> bool {
+        if self.has_counts {
+            core::mem::swap(&mut self.counts, counts);
+        }
+        core::mem::take(&mut self.has_counts)
     }
 
     /// Number of bytes of tables uploaded since the last call.

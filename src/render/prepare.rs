@@ -67,6 +67,7 @@ pub(super) fn prepare_culling(
     gpu: RenderGpu,
     adapter: Res<RenderAdapterInfo>,
     clock: Res<CpuClock>,
+    mut hiding: Local<Vec<HidingView>>,
 ) {
     let _timer = clock.start(CpuStage::Prepare);
     let draws = &mut *draws;
@@ -98,7 +99,7 @@ pub(super) fn prepare_culling(
         culler.prepare(gpu.wgpu(), &draws.frame);
         return;
     }
-    let hiding = scene.hiding.views.collect();
+    scene.hiding.views.collect(&mut hiding);
     let hides = !hiding.is_empty();
     warn_of_unable(culler, &hiding);
     let sets = FrameSets {
@@ -123,6 +124,8 @@ pub(super) fn prepare_culling(
     bind_batches(draws, culler, &slots, &gpu.device, || layouts.set());
     add_expanded(draws, culler, &mut expanded);
     expanded.prepare(culler, &slots, &gpu, || layouts.mesh());
+    // Their textures may be dropped.
+    hiding.clear();
 }
 
 /// Warns once if the engine cannot do what `InstanceOcclusion` asks for.
@@ -145,18 +148,27 @@ fn warn_of_unable(culler: &Culler, hiding: &[HidingView]) {
 /// Adds the views that hide, in the order of `hiding`. One that the frame does not have, or that
 /// sees no set that may be hidden, hides no request.
 fn add_occlusion(draws: &mut SetDraws, hiding: &[HidingView]) {
+    draws.occlusion.truncate(hiding.len());
     if hiding.is_empty() {
         return;
     }
-    // By the index of a view in the frame: its place in `hiding`.
-    let mut places = vec![None; draws.views.len()];
+    let places = &mut draws.hiding_places;
+    places.clear();
+    places.resize(draws.views.len(), None);
     for (place, hiding) in hiding.iter().enumerate() {
         let view = index_of_view(&draws.views, &hiding.key);
         if let Some(view) = view {
             places[view as usize] = Some(place);
         }
         let view = view.unwrap_or(u32::MAX);
-        draws.occlusion.push(hiding.to_occlusion_view(view));
+        match draws.occlusion.get_mut(place) {
+            Some(known) => {
+                let mut requests = core::mem::take(&mut known.requests);
+                requests.clear();
+                *known = hiding.to_occlusion_view(view, requests);
+            }
+            None => (draws.occlusion).push(hiding.to_occlusion_view(view, Vec::new())),
+        }
     }
     // All entities of a request may be hidden, or none.
     let first = draws.drawn.iter().filter(|drawn| drawn.of.shape == 0);

@@ -56,6 +56,8 @@ pub(super) struct SetDraws {
     pub notes: FrameNotes,
     /// The views that hide instances.
     pub occlusion: Vec<OcclusionView>,
+    /// By the index of a view in the frame: its place in `occlusion`.
+    pub hiding_places: Vec<Option<usize>>,
     /// The views of the frame, by [`view_order`].
     pub views: Vec<FrameView>,
     /// The views of recent frames, as `frame` numbers them, and what was joined.
@@ -138,7 +140,6 @@ impl SetDraws {
     /// Starts a frame.
     pub fn start_frame(&mut self) {
         self.frame.views.clear();
-        self.occlusion.clear();
         self.went.clear();
         self.requests_made = 0;
     }
@@ -146,6 +147,7 @@ impl SetDraws {
     /// The frame has no set.
     pub fn clear(&mut self) {
         self.views.clear();
+        self.occlusion.clear();
         self.frame.requests.clear();
         self.frame.changed = None;
         self.drawn.clear();

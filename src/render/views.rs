@@ -75,6 +75,9 @@ pub(super) struct Views<'w, 's> {
     shadow_phases: Res<'w, ViewBinnedRenderPhases<Shadow>>,
     settings: Res<'w, GpuCullingSettings>,
     shadow_origin: Res<'w, ShadowOrigin>,
+    /// The eyes of all cameras that draw meshes, by their main entities.
+    eyes: Local<'s, Vec<CameraEye>>,
+    spare: Local<'s, Vec<SetView<'static>>>,
 }
 
 /// A view of the frame.
@@ -84,6 +87,15 @@ pub(super) struct SetView<'a> {
     /// Bevy's list of the meshes that it queues in this view, by visibility, render layers, range
     /// and `Aabb`.
     pub visible: Option<&'a RenderVisibleEntitiesClass>,
+}
+
+impl SetView<'_> {
+    /// The list, empty, for another frame's views: a list that is collected in place keeps its
+    /// memory.
+    pub fn emptied(mut views: Vec<SetView<'_>>) -> Vec<SetView<'static>> {
+        views.clear();
+        views.into_iter().map_while(|_| None).collect()
+    }
 }
 
 impl Views<'_, '_> {
@@ -107,7 +119,7 @@ impl Views<'_, '_> {
 
     /// How shadow views see instances that are thinned out.
     pub fn shadow_pixels(&self) -> ShadowPixels {
-        shadow_pixels_of(&self.camera_eyes())
+        shadow_pixels_of(&self.eyes)
     }
 
     /// The cameras that draw meshes.
@@ -135,19 +147,32 @@ impl Views<'_, '_> {
         })
     }
 
-    /// Every view that draws meshes, by [`view_order`].
-    pub fn collect(&self) -> Vec<SetView<'_>> {
-        let eyes = self.camera_eyes();
+    /// Starts a frame, and lends a list for [its views](Self::collect).
+    pub fn start_frame(&mut self) -> Vec<SetView<'static>> {
+        let mut eyes = core::mem::take(&mut *self.eyes);
+        eyes.clear();
+        eyes.extend(self.camera_eyes());
+        eyes.sort_unstable_by_key(|eye| eye.camera);
+        *self.eyes = eyes;
+        core::mem::take(&mut *self.spare)
+    }
+
+    /// Takes an emptied list back.
+    pub fn give_back(&mut self, views: Vec<SetView<'static>>) {
+        *self.spare = views;
+    }
+
+    /// Every view that draws meshes, by [`view_order`], in an empty list.
+    pub fn collect<'a>(&'a self, mut views: Vec<SetView<'a>>) -> Vec<SetView<'a>> {
         let cameras = self.drawing_cameras();
-        let cameras = cameras.map(|camera| self.of_camera(camera, &eyes));
-        let mut views: Vec<_> = cameras.collect();
+        views.extend(cameras.map(|camera| self.of_camera(camera)));
         let shadows = self.drawn_shadows();
-        views.extend(shadows.filter_map(|map| self.of_shadow(map, &eyes)));
-        views.sort_by_key(|view| view_order(&view.view.key));
+        views.extend(shadows.filter_map(|map| self.of_shadow(map)));
+        views.sort_unstable_by_key(|view| view_order(&view.view.key));
         views
     }
 
-    fn of_camera<'a>(&self, data: CameraDataItem<'a, '_>, eyes: &[CameraEye]) -> SetView<'a> {
+    fn of_camera<'a>(&self, data: CameraDataItem<'a, '_>) -> SetView<'a> {
         let key = data.view.retained_view_entity;
         let clip = clip_from_world(data.view);
         let cull = match data.frozen {
@@ -176,16 +201,12 @@ impl Views<'_, '_> {
                 name: "",
                 fades,
             },
-            cull: self.with_lods(cull, eyes, &key, rule),
+            cull: self.with_lods(cull, &key, rule),
             visible: data.visible.and_then(RenderVisibleEntities::get::<Mesh3d>),
         }
     }
 
-    fn of_shadow<'a>(
-        &'a self,
-        data: ShadowDataItem<'a, '_>,
-        eyes: &[CameraEye],
-    ) -> Option<SetView<'a>> {
+    fn of_shadow<'a>(&'a self, data: ShadowDataItem<'a, '_>) -> Option<SetView<'a>> {
         let key = data.view.retained_view_entity;
         let clip = clip_from_world(data.view);
         let seen = planes(data.frustum).seen_through(&clip);
@@ -220,7 +241,7 @@ impl Views<'_, '_> {
                 name: &data.shadow.pass_name,
                 fades: ViewFades::Nothing,
             },
-            cull: self.with_lods(cull, eyes, &key, rule),
+            cull: self.with_lods(cull, &key, rule),
             visible: visible.subviews.get(&key)?.1.get::<Mesh3d>(),
         })
     }
@@ -237,29 +258,24 @@ struct CameraEye {
 }
 
 impl Views<'_, '_> {
-    /// The eyes of all cameras that draw meshes, by their main entities. A frozen camera sees
-    /// levels from where it was frozen.
-    fn camera_eyes(&self) -> Vec<CameraEye> {
-        let cameras = self.drawing_cameras();
-        let mut eyes: Vec<_> = cameras
-            .map(|data| {
-                let view = data.view;
-                let frozen = data.frozen.map(|frozen| planes(&frozen.0).with_eye().eye());
-                let frozen = frozen.filter(|eye| eye.w != 0.0);
-                CameraEye {
-                    camera: view.retained_view_entity.main_entity,
-                    position: match frozen {
-                        Some(eye) => eye.truncate() / eye.w,
-                        None => view.world_from_view.translation(),
-                    },
-                    is_orthographic: is_orthographic(view),
-                    pixels: pixels_of_unit(view),
-                    detail: self.detail().with(data.detail),
-                }
-            })
-            .collect();
-        eyes.sort_by_key(|eye| eye.camera);
-        eyes
+    /// The eyes of all cameras that draw meshes. A frozen camera sees levels from where it was
+    /// frozen.
+    fn camera_eyes(&self) -> impl Iterator<Item = CameraEye> {
+        self.drawing_cameras().map(|data| {
+            let view = data.view;
+            let frozen = data.frozen.map(|frozen| planes(&frozen.0).with_eye().eye());
+            let frozen = frozen.filter(|eye| eye.w != 0.0);
+            CameraEye {
+                camera: view.retained_view_entity.main_entity,
+                position: match frozen {
+                    Some(eye) => eye.truncate() / eye.w,
+                    None => view.world_from_view.translation(),
+                },
+                is_orthographic: is_orthographic(view),
+                pixels: pixels_of_unit(view),
+                detail: self.detail().with(data.detail),
+            }
+        })
     }
 }
 
@@ -294,13 +310,8 @@ struct LodRule {
 impl Views<'_, '_> {
     /// The view with levels of detail as its camera sees them, or for a light that all cameras
     /// share, as the camera next to the light's origin of levels does.
-    fn with_lods(
-        &self,
-        view: CullView,
-        eyes: &[CameraEye],
-        key: &RetainedViewEntity,
-        rule: LodRule,
-    ) -> CullView {
+    fn with_lods(&self, view: CullView, key: &RetainedViewEntity, rule: LodRule) -> CullView {
+        let eyes = &**self.eyes;
         let own = [Some(key.main_entity), key.auxiliary_entity];
         let of_view = eyes.iter().find(|eye| own.contains(&Some(eye.camera)));
         let apart = |eye: &&CameraEye| {

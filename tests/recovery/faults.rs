@@ -209,6 +209,41 @@ fn each_call(fault: Fault, calls: Calls) -> u64 {
     }
 }
 
+/// An app that starts on a device that refuses one kernel or buffer takes another tier, or draws
+/// without what it lacks, and looks the same.
+#[test]
+fn each_refusal_at_the_start_is_survived() {
+    let log = Log::start();
+    let (expected, calls, best, step) = {
+        let faults = Faults::inject(Fault::Refused, 0..0);
+        let (mut stage, props) = stage();
+        let calls = faults.calls();
+        play(&mut stage, &props);
+        let step = if stage.is_software() { 11 } else { 1 };
+        (stage.picture(), calls, stage.report().tier, step)
+    };
+    for call in (0..calls).step_by(step) {
+        let before = log.lines().len();
+        let faults = Faults::inject(Fault::Refused, call..call + 1);
+        let (mut stage, props) = stage();
+        play(&mut stage, &props);
+        let refused = faults.refused();
+        drop(faults);
+        stage.assert_runs("a fault at the start");
+        let told = log.lines().split_off(before);
+        if std::env::var_os("FAULTS").is_some() {
+            println!("{call} of {calls} {refused:?}: {told:?}");
+        }
+        let text = format!("call {call}, {refused:?}, {told:?}");
+        assert!(refused.len() == 1 && told.len() <= 3, "{text}");
+        // The line that names the tier is no warning.
+        let is_lower = stage.report().tier != best;
+        assert!(is_lower || !told.is_empty(), "{text}");
+        compare(&mut stage, &expected, &text);
+        stage.verify();
+    }
+}
+
 #[test]
 fn each_refusal_is_survived() {
     assert!(each_call(Fault::Refused, Calls::One) > 1);

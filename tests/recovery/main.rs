@@ -12,6 +12,7 @@
 mod faults;
 #[path = "../scene/log.rs"]
 mod log;
+mod points;
 #[path = "../scene/mod.rs"]
 mod scene;
 
@@ -93,6 +94,7 @@ fn stage() -> Stage {
             .add_systems(RenderStartup, |mut starts: ResMut<Starts>| starts.0 += 1)
             .add_systems(ExtractSchedule, extract_written)
             .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
+        points::lose_devices(render_app);
     });
     stage.lights(false);
     let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y);
@@ -130,10 +132,6 @@ fn lose_device(stage: &mut Stage) {
 fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     let old = stage.app.world().resource::<RenderDevice>().clone();
     let old = old.wgpu_device();
-    let starts = |stage: &Stage| {
-        let render_world = stage.app.sub_app(RenderApp).world();
-        render_world.resource::<Starts>().0
-    };
     let before = starts(stage);
     let wait = || drop(old.poll(wgpu::PollType::wait_indefinitely()));
     // Bevy 0.19.1 itself panics if one of Bevy's readbacks is in flight (`clustering metadata
@@ -143,6 +141,11 @@ fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     old.destroy();
     wait();
     meanwhile(stage);
+    wait_for_device(stage, before);
+}
+
+/// Lets the app run until Bevy has made another device than the first ones, and has drawn with it.
+fn wait_for_device(stage: &mut Stage, before: u32) {
     for _ in 0..100 {
         stage.update(1);
         if starts(stage) > before {
@@ -152,6 +155,12 @@ fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
         }
     }
     panic!("Bevy has made no other device");
+}
+
+/// How often the renderer of the app has started.
+fn starts(stage: &Stage) -> u32 {
+    let render_world = stage.app.sub_app(RenderApp).world();
+    render_world.resource::<Starts>().0
 }
 
 fn red(stage: &mut Stage) -> MeshMaterial3d<StandardMaterial> {

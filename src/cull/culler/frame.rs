@@ -285,13 +285,21 @@ impl Culler {
     /// The newest counters since the last call: a few frames old, never waited for. Polling the
     /// device is up to the caller.
     pub fn take_counts(&mut self, device: &Device) -> Option<FrameCounts> {
-        self.learn(device);
-        self.runner.take_counts()
+        let mut counts = FrameCounts::default();
+        self.swap_counts(device, &mut counts).then_some(counts)
     }
 
-    /// The newest counters of the late lists since the last call: one per view, of any frame.
-    pub fn take_late_counts(&mut self, device: &Device) -> Vec<FrameCounts> {
-        self.occluder.take_counts(device)
+    /// Same as [`Self::take_counts`], but swaps them with older ones, whose memory the next ones
+    /// use. Returns whether there are any.
+    pub fn swap_counts(&mut self, device: &Device, counts: &mut FrameCounts) -> bool {
+        self.learn(device);
+        self.runner.swap_counts(counts)
+    }
+
+    /// Gives `take` the newest counters of the late lists since the last call: one per view, of any
+    /// frame. It may swap them with older ones, whose memory the next ones use.
+    pub fn take_late_counts(&mut self, device: &Device, take: impl FnMut(&mut FrameCounts)) {
+        self.occluder.take_counts(device, take);
     }
 
     /// Bytes uploaded since the last call: instances, channels and tables.

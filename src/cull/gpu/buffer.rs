@@ -76,6 +76,7 @@ pub(crate) struct Table {
     pub gpu: Growable,
     /// What the GPU holds.
     bytes: Vec<u8>,
+    changed: ChangedBytes,
 }
 
 impl Table {
@@ -83,6 +84,7 @@ impl Table {
         Self {
             gpu: Growable::new(device, label, usage | BufferUsages::COPY_DST),
             bytes: Vec::new(),
+            changed: ChangedBytes::default(),
         }
     }
 
@@ -96,8 +98,8 @@ impl Table {
         if replaced {
             self.bytes.clear();
         }
-        let mut changed = ChangedBytes::between(&self.bytes, bytes);
-        let written = changed.write(gpu.queue, &self.gpu.buffer, bytes);
+        self.changed.find(&self.bytes, bytes);
+        let written = (self.changed).write(gpu.queue, &self.gpu.buffer, bytes);
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
         Ok(Written {
@@ -120,7 +122,6 @@ impl Table {
         if bytes.len() != self.bytes.len() {
             return self.write(gpu, table);
         }
-        let mut changed = ChangedBytes::default();
         let mut indices = indices.to_vec();
         indices.sort_unstable();
         for index in indices {
@@ -128,11 +129,11 @@ impl Table {
             let range = first..first + size_of::<T>();
             if self.bytes[range.clone()] != bytes[range.clone()] {
                 self.bytes[range.clone()].copy_from_slice(&bytes[range.clone()]);
-                changed.add(range);
+                self.changed.add(range);
             }
         }
         Ok(Written {
-            bytes: changed.write(gpu.queue, &self.gpu.buffer, bytes),
+            bytes: (self.changed).write(gpu.queue, &self.gpu.buffer, bytes),
             replaced: false,
         })
     }

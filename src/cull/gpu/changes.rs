@@ -21,15 +21,20 @@ impl ChangedBytes {
     /// What changed from `old` to `new`.
     pub fn between(old: &[u8], new: &[u8]) -> Self {
         let mut changed = Self::default();
+        changed.find(old, new);
+        changed
+    }
+
+    /// Adds what changed from `old` to `new`.
+    pub fn find(&mut self, old: &[u8], new: &[u8]) {
         let both = old.len().min(new.len());
         let pieces = old[..both].chunks(PIECE).zip(new[..both].chunks(PIECE));
         for (first, (old, new)) in (0..).step_by(PIECE).zip(pieces) {
             if old != new {
-                changed.add(first..first + new.len());
+                self.add(first..first + new.len());
             }
         }
-        changed.add(both..new.len());
-        changed
+        self.add(both..new.len());
     }
 
     /// Adds a range. If it does not lie behind the others, what lies between them is added, too.
@@ -65,10 +70,14 @@ impl ChangedBytes {
     /// The same, of a table that begins at an offset of the buffer.
     pub fn write_at(&mut self, queue: &Queue, (buffer, at): (&Buffer, u64), bytes: &[u8]) -> u64 {
         let mut written = 0;
-        for range in self.take_writes(bytes.len()) {
+        let mut writes = self.take_writes(bytes.len());
+        for range in &writes {
             queue.write_buffer(buffer, at + range.start as u64, &bytes[range.clone()]);
             written += range.len() as u64;
         }
+        // For the next changes.
+        writes.clear();
+        self.ranges = writes;
         written
     }
 

@@ -60,18 +60,21 @@ impl<S: Copy> Program<S> {
         device: &Device,
         resource: impl Fn(S) -> BindingResource<'a>,
     ) -> BindGroup {
-        let entries: Vec<_> = self
-            .binds
-            .iter()
-            .map(|bind| BindGroupEntry {
-                binding: bind.number,
-                resource: resource(bind.slot),
+        let entry = |bind: &Bind<S>| BindGroupEntry {
+            binding: bind.number,
+            resource: resource(bind.slot),
+        };
+        let create = |entries: &[BindGroupEntry<'_>]| {
+            device.create_bind_group(&BindGroupDescriptor {
+                label: Some(self.label),
+                layout: &self.layout,
+                entries,
             })
-            .collect();
-        device.create_bind_group(&BindGroupDescriptor {
-            label: Some(self.label),
-            layout: &self.layout,
-            entries: &entries,
-        })
+        };
+        // The first pass of a pyramid is bound in each frame: no list on the heap.
+        match &*self.binds {
+            [first, second, third] => create(&[first, second, third].map(entry)),
+            binds => create(&binds.iter().map(entry).collect::<Vec<_>>()),
+        }
     }
 }

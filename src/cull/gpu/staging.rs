@@ -22,14 +22,14 @@ struct Slot<M> {
     state: Arc<AtomicU8>,
     frame: u64,
     bytes: u64,
-    meaning: Option<M>,
+    meaning: M,
 }
 
 /// A ring of staging buffers. A frame is not read back if no buffer is idle. `M` says what the
 /// bytes mean.
 pub(crate) struct StagingRing<M> {
     label: &'static str,
-    slots: Vec<Slot<M>>,
+    slots: [Slot<M>; 4],
     /// Whether some slot waits for its submit.
     recorded: bool,
     /// Number of mappings that were answered. An answer may be seen before it is counted.
@@ -38,18 +38,18 @@ pub(crate) struct StagingRing<M> {
     seen: u64,
 }
 
-impl<M> StagingRing<M> {
+impl<M: Default> StagingRing<M> {
     pub fn new(label: &'static str) -> Self {
         let slot = || Slot {
             buffer: None,
             state: Arc::new(AtomicU8::new(IDLE)),
             frame: 0,
             bytes: 0,
-            meaning: None,
+            meaning: M::default(),
         };
         Self {
             label,
-            slots: (0..4).map(|_| slot()).collect(),
+            slots: [(); 4].map(|()| slot()),
             recorded: false,
             answered: Arc::default(),
             seen: 0,
@@ -63,16 +63,17 @@ impl<M> StagingRing<M> {
     }
 
     /// Copies the given number of bytes from the start of each buffer, contiguously. Without memory
-    /// for it, the frame is not read back.
-    pub fn record(
+    /// for it, the frame is not read back. `note` notes what the bytes mean, over what earlier ones
+    /// meant.
+    pub fn record<'a>(
         &mut self,
         device: &Device,
         encoder: &mut CommandEncoder,
         frame: u64,
-        copies: &[(&Buffer, u64)],
-        meaning: M,
+        copies: impl Iterator<Item = (&'a Buffer, u64)> + Clone,
+        note: impl FnOnce(&mut M),
     ) {
-        let bytes = copies.iter().map(|(_, size)| size).sum();
+        let bytes = copies.clone().map(|(_, size)| size).sum();
         if bytes == 0 {
             return;
         }
@@ -104,13 +105,13 @@ impl<M> StagingRing<M> {
         };
         let mut at = 0;
         for (source, size) in copies {
-            encoder.copy_buffer_to_buffer(source, 0, &buffer, at, *size);
+            encoder.copy_buffer_to_buffer(source, 0, &buffer, at, size);
             at += size;
         }
         slot.buffer = Some(buffer);
         slot.frame = frame;
         slot.bytes = bytes;
-        slot.meaning = Some(meaning);
+        note(&mut slot.meaning);
         slot.state.store(RECORDED, Ordering::Release);
         self.recorded = true;
     }
@@ -153,38 +154,36 @@ impl<M> StagingRing<M> {
         }
     }
 
-    /// The newest results since the last call: frame, bytes, what the bytes mean.
-    pub fn collect(&mut self) -> Option<(u64, Vec<u8>, M)> {
-        let mut newest: Option<(u64, Vec<u8>, M)> = None;
+    /// Reads the newest results since the last call: frame, bytes, what the bytes mean. `None` if
+    /// there are none.
+    pub fn collect<T>(&mut self, read: impl FnOnce(u64, &[u8], &mut M) -> T) -> Option<T> {
         if self.answered.load(Ordering::Acquire) == self.seen {
-            return newest;
+            return None;
         }
-        for slot in &mut self.slots {
-            match slot.state.load(Ordering::Acquire) {
-                READY => {
-                    if let (Some(buffer), Some(meaning)) = (&slot.buffer, slot.meaning.take()) {
-                        if newest
-                            .as_ref()
-                            .is_none_or(|(frame, ..)| *frame < slot.frame)
-                        {
-                            // It fails only if the device is lost.
-                            if let Ok(bytes) = buffer.get_mapped_range(..slot.bytes) {
-                                newest = Some((slot.frame, bytes.to_vec(), meaning));
-                            }
-                        }
-                        buffer.unmap();
+        // What is answered meanwhile is for the next call.
+        let states = [0, 1, 2, 3].map(|at: usize| self.slots[at].state.load(Ordering::Acquire));
+        let ready = (0..states.len()).filter(|at| states[*at] == READY);
+        let newest = ready.max_by_key(|at| self.slots[*at].frame);
+        let (mut read, mut result) = (Some(read), None);
+        for (at, slot) in self.slots.iter_mut().enumerate() {
+            match (states[at], &slot.buffer) {
+                (READY, Some(buffer)) => {
+                    // It fails only if the device is lost.
+                    if Some(at) == newest
+                        && let Ok(bytes) = buffer.get_mapped_range(..slot.bytes)
+                    {
+                        let read = read.take();
+                        result = read.map(|read| read(slot.frame, &bytes, &mut slot.meaning));
                     }
-                    slot.state.store(IDLE, Ordering::Release);
-                    self.seen += 1;
+                    buffer.unmap();
                 }
-                FAILED => {
-                    slot.buffer = None;
-                    slot.state.store(IDLE, Ordering::Release);
-                    self.seen += 1;
-                }
-                _ => {}
+                (READY, None) => {}
+                (FAILED, _) => slot.buffer = None,
+                _ => continue,
             }
+            slot.state.store(IDLE, Ordering::Release);
+            self.seen += 1;
         }
-        newest
+        result
     }
 }

@@ -3,21 +3,26 @@
 use super::{
     culler::MeshletCuller,
     layout::{MeshletResult, MeshletTotals},
-    readback::{MeshletCounts, Results},
+    readback::{Meanings, MeshletCounts, Results},
 };
 use crate::cull::DrawList;
 use std::collections::HashSet;
 
+/// The results of a frame, and what they mean.
+fn results(frame: u64, bytes: &[u8], meanings: &mut Meanings) -> Results {
+    (frame, bytes.to_vec(), core::mem::take(meanings))
+}
+
 impl MeshletCuller {
     /// Grows the buffers that were too small a few frames ago.
     pub(super) fn learn(&mut self) {
-        if let Some(results) = self.readback.collect() {
+        if let Some(results) = self.readback.collect(results) {
             self.counts = Some(self.take_results(results));
         }
         let views: Vec<_> = self.late.keys().copied().collect();
         for view in views {
             let late = self.late.get_mut(&view);
-            let Some(results) = late.and_then(|late| late.readback.collect()) else {
+            let Some(results) = late.and_then(|late| late.readback.collect(results)) else {
                 continue;
             };
             let counts = self.take_results(results);

@@ -75,8 +75,10 @@ impl MeshletCuller {
         if let Some(view) = meanings.first().and_then(|(key, _)| key.visible_in) {
             let late = self.late.entry(view).or_insert_with(LateCounters::new);
             late.last_used = self.frame;
+            let copies = copies.into_iter();
+            let note = |known: &mut Meanings| *known = meanings;
             late.readback
-                .record(device, encoder, self.frame, &copies, meanings);
+                .record(device, encoder, self.frame, copies, note);
         }
     }
 }
@@ -119,7 +121,9 @@ impl Follower for MeshletCuller {
             });
         }
         let (copies, meanings) = results(&self.keys, (&self.batches, &self.meanings), &batches);
+        let copies = copies.into_iter();
+        let note = |known: &mut Meanings| *known = meanings;
         self.readback
-            .record(device, encoder, self.frame, &copies, meanings);
+            .record(device, encoder, self.frame, copies, note);
     }
 }

@@ -60,6 +60,8 @@ pub(in crate::cull) struct Occluder {
     refused_in: Option<u64>,
     /// Keys of the views that had no room, and the frame in which they had none.
     without_room: HashMap<u64, u64>,
+    /// The counters that were taken last.
+    counts: FrameCounts,
     refusals: Refusals,
 }
 
@@ -134,6 +136,7 @@ impl Occluder {
             motions: Motions::new(),
             refused_in: None,
             without_room: HashMap::new(),
+            counts: FrameCounts::default(),
             refusals: Refusals::default(),
         }
     }
@@ -262,8 +265,7 @@ impl Occluder {
         number: FrameNumber,
     ) {
         let is_late = |view: &&OcclusionView| !view.is_frozen;
-        self.current.clear();
-        self.current.extend(views.iter().filter(is_late).cloned());
+        replace_all(&mut self.current, views.iter().filter(is_late));
         self.frozen.clear();
         let frozen = views.iter().filter(|view| view.is_frozen);
         self.frozen.extend(frozen.map(|view| view.view));
@@ -489,14 +491,14 @@ impl Occluder {
         views.map(|late| late.plan.planned.keys.len()).sum()
     }
 
-    /// The newest counters of each view since the last call.
-    pub fn take_counts(&mut self, device: &Device) -> Vec<FrameCounts> {
-        let views = self.views.values_mut();
-        let counts = views.filter_map(|late| {
+    /// Gives `take` the newest counters of each view since the last call.
+    pub fn take_counts(&mut self, device: &Device, mut take: impl FnMut(&mut FrameCounts)) {
+        for late in self.views.values_mut() {
             late.runner.learn(device);
-            late.runner.take_counts()
-        });
-        counts.collect()
+            if late.runner.swap_counts(&mut self.counts) {
+                take(&mut self.counts);
+            }
+        }
     }
 
     pub fn take_refusals(&mut self) -> Vec<Refusal> {
@@ -517,5 +519,19 @@ impl Occluder {
         let views = self.views.values();
         let late = views.flat_map(|late| late.runner.sizes().chain(late.pyramid.sizes()));
         self.history.sizes().chain(late)
+    }
+}
+
+/// Replaces a list of views. They keep the memory of their lists.
+fn replace_all<'a>(
+    views: &mut Vec<OcclusionView>,
+    now: impl Iterator<Item = &'a OcclusionView> + Clone,
+) {
+    views.truncate(now.clone().count());
+    for (at, view) in now.enumerate() {
+        match views.get_mut(at) {
+            Some(known) => known.clone_from(view),
+            None => views.push(view.clone()),
+        }
     }
 }

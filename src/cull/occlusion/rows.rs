@@ -32,7 +32,11 @@ impl OccludedRows {
             let motion = motions.get(&view.key);
             !view.is_frozen && motion.is_none_or(Motion::may_be_cut)
         };
-        self.settled.as_ref() == Some(&settled(views, history)) && !views.iter().any(cuts)
+        let is_settled = |settled: &Settled| {
+            settled.history == history.version()
+                && settled.views.iter().copied().eq(views.iter().map(state_of))
+        };
+        self.settled.as_ref().is_some_and(is_settled) && !views.iter().any(cuts)
     }
 
     /// Updates what changes while rows [stay](Self::stay). `known` has projections of the same
@@ -101,7 +105,10 @@ impl OccludedRows {
             to.near_pixels = view.near_pixels;
             is_settled &= !is_new && !is_cut;
         }
-        self.settled = is_settled.then(|| settled(views, history));
+        self.settled = is_settled.then(|| Settled {
+            history: history.version(),
+            views: views.iter().map(state_of).collect(),
+        });
     }
 }
 
@@ -139,14 +146,9 @@ impl Projected<'_> {
 /// Largest number of successive projections that are skipped to find one.
 const MAX_LEFT_OUT: usize = 8;
 
-fn settled(views: &[OcclusionView], history: &History) -> Settled {
-    let views = views.iter();
-    Settled {
-        history: history.version(),
-        views: views
-            .map(|view| (view.near_pixels, view.is_frozen))
-            .collect(),
-    }
+/// What rows depend on of a view.
+fn state_of(view: &OcclusionView) -> (f32, bool) {
+    (view.near_pixels, view.is_frozen)
 }
 
 /// To depths as a viewport with this range stores them.

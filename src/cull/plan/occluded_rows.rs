@@ -20,7 +20,6 @@ pub(in crate::cull) struct OccludedRows {
 
 /// What rows depend on that may be hidden, besides their plan and their projections, if no record
 /// is new and no view was cut.
-#[derive(PartialEq)]
 pub(in crate::cull) struct Settled {
     /// [`History::version`](crate::cull::run::history::History::version).
     pub history: Version,

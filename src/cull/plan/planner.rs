@@ -19,6 +19,7 @@ use super::{
 };
 use crate::cull::{
     gpu::version::Version,
+    layout::ViewPlanes,
     policy::OWN_PLANES,
     request::{CullFrame, CullRequest, OcclusionView, Order},
     store::ResidentSets,
@@ -51,6 +52,8 @@ pub(in crate::cull) struct Planner {
     dropped_pages: [u64; 2],
     /// The requests that the current frame mended.
     moved: Vec<usize>,
+    /// A list of planes whose memory is used again.
+    spare_planes: Vec<ViewPlanes>,
     /// Changes when a plan is built.
     version: Version,
     work: PlanWork,
@@ -80,6 +83,7 @@ impl Planner {
             inputs: None,
             dropped_pages: [0; 2],
             moved: Vec::new(),
+            spare_planes: Vec::new(),
             version: Version::new(),
             work: PlanWork::default(),
         }
@@ -306,7 +310,7 @@ impl Planner {
 
     /// Updates the planes: nothing else can have changed.
     fn set_planes(&mut self, frame: &CullFrame) {
-        let mut each = RequestPlanes::new(false);
+        let mut each = RequestPlanes::new(false, core::mem::take(&mut self.spare_planes));
         for (index, request) in frame.requests.iter().enumerate() {
             let rings = rings_of(request);
             for (slot, planes) in each.of(frame, request).0.iter().enumerate() {
@@ -314,6 +318,7 @@ impl Planner {
             }
             set_resting(&mut self.planned.plan, index, request);
         }
+        self.spare_planes = each.into_spare();
     }
 
     fn build(&mut self, frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) {

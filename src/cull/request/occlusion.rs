@@ -5,7 +5,7 @@ use glam::{Mat4, UVec2};
 use wgpu::TextureView;
 
 /// A view of a frame in which instances may be hidden.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct OcclusionView {
     /// Index of the view in the frame.
     pub view: u32,
@@ -29,6 +29,26 @@ pub struct OcclusionView {
     pub is_frozen: bool,
     /// What the early draws leave.
     pub depth: DepthBuffer,
+}
+
+impl Clone for OcclusionView {
+    fn clone(&self) -> Self {
+        Self {
+            requests: self.requests.clone(),
+            depth: self.depth.clone(),
+            ..*self
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        let mut requests = core::mem::take(&mut self.requests);
+        requests.clone_from(&source.requests);
+        *self = Self {
+            requests,
+            depth: source.depth.clone(),
+            ..*source
+        };
+    }
 }
 
 /// A depth buffer in reverse z: 1 is near.

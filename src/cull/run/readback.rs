@@ -3,10 +3,7 @@
 use crate::cull::{
     gpu::staging::StagingRing,
     layout::{DrawCommand, Totals, args_offset},
-    plan::{
-        BatchPlan,
-        planned::{BatchKey, Planned, RowMeaning},
-    },
+    plan::planned::{BatchKey, Planned, RowMeaning},
     request::DrawList,
 };
 use std::sync::Arc;
@@ -57,6 +54,18 @@ pub struct FrameCounts {
 }
 
 impl FrameCounts {
+    /// No counters yet of a frame. Lists keep their memory.
+    pub(crate) fn start(&mut self, frame: u64) {
+        self.rows.clear();
+        self.needed.clear();
+        *self = Self {
+            frame,
+            rows: core::mem::take(&mut self.rows),
+            needed: core::mem::take(&mut self.needed),
+            ..Self::default()
+        };
+    }
+
     /// Number of instances tested and kept in view `view`, over all requests.
     #[must_use]
     pub fn view(&self, view: u32) -> (u64, u64) {
@@ -70,36 +79,36 @@ impl FrameCounts {
     }
 }
 
-/// What the counters of a batch mean, kept until they arrive.
-#[derive(Clone)]
-pub(crate) struct BatchRows {
-    pub key: BatchKey,
-    pub rows: Arc<[RowMeaning]>,
+/// What the counters of a batch mean.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchRows<'a> {
+    key: BatchKey,
+    rows: &'a Arc<[RowMeaning]>,
     /// Which rows keep nothing; empty if none.
-    pub resting: Box<[bool]>,
+    resting: &'a [bool],
     /// Number of blocks, if the compaction classifies them.
-    pub blocks: Option<u32>,
+    blocks: Option<u32>,
 }
 
-impl BatchRows {
+impl<'a> BatchRows<'a> {
     /// What the counters of a batch of a plan mean. `has_blocks` if the compaction classifies them.
-    pub fn of(planned: &Planned, index: usize, has_blocks: bool) -> Option<Self> {
-        let blocks = |plan: &BatchPlan| plan.batch.block_count;
+    pub fn of(planned: &'a Planned, index: usize, has_blocks: bool) -> Option<Self> {
+        let plan = planned.plan.batches.get(index)?;
         Some(Self {
             key: *planned.keys.get(index)?,
-            rows: planned.meanings.get(index)?.clone(),
-            resting: planned.plan.batches.get(index)?.resting.as_slice().into(),
-            blocks: planned
-                .plan
-                .batches
-                .get(index)
-                .map(blocks)
-                .filter(|_| has_blocks),
+            rows: planned.meanings.get(index)?,
+            resting: plan.resting.as_slice(),
+            blocks: has_blocks.then_some(plan.batch.block_count),
         })
     }
 
     /// Adds the batch's counters to `counts`.
-    pub fn collect(&self, totals: &Totals, draws: &[DrawCommand], counts: &mut FrameCounts) {
+    pub fn collect(
+        &self,
+        totals: &Totals,
+        draws: impl Iterator<Item = DrawCommand>,
+        counts: &mut FrameCounts,
+    ) {
         counts.overflow += u64::from(totals.overflow);
         counts.in_frustum += u64::from(totals.in_frustum);
         counts.too_small += u64::from(totals.too_small);
@@ -124,9 +133,45 @@ impl BatchRows {
     }
 }
 
+/// [`BatchRows`], kept until the counters arrive.
+struct KeptRows {
+    key: BatchKey,
+    rows: Arc<[RowMeaning]>,
+    resting: Vec<bool>,
+    blocks: Option<u32>,
+}
+
+impl KeptRows {
+    fn of(now: BatchRows<'_>) -> Self {
+        Self {
+            key: now.key,
+            rows: now.rows.clone(),
+            resting: now.resting.to_vec(),
+            blocks: now.blocks,
+        }
+    }
+
+    /// Keeps others instead, in the same memory.
+    fn replace(&mut self, now: BatchRows<'_>) {
+        (self.key, self.blocks) = (now.key, now.blocks);
+        self.rows.clone_from(now.rows);
+        self.resting.clear();
+        self.resting.extend_from_slice(now.resting);
+    }
+
+    fn rows(&self) -> BatchRows<'_> {
+        BatchRows {
+            key: self.key,
+            rows: &self.rows,
+            resting: &self.resting,
+            blocks: self.blocks,
+        }
+    }
+}
+
 /// Counters on their way back.
 pub(crate) struct Readback {
-    ring: StagingRing<Vec<BatchRows>>,
+    ring: StagingRing<Vec<KeptRows>>,
 }
 
 impl Readback {
@@ -148,12 +193,21 @@ impl Readback {
         device: &Device,
         encoder: &mut CommandEncoder,
         frame: u64,
-        batches: impl Iterator<Item = (&'a Buffer, BatchRows)>,
+        batches: impl Iterator<Item = (&'a Buffer, BatchRows<'a>)> + Clone,
     ) {
-        let (buffers, rows): (Vec<_>, Vec<_>) = batches.unzip();
-        let bytes = |rows: &BatchRows| args_offset(rows.rows.len() as u32);
-        let copies: Vec<_> = buffers.into_iter().zip(rows.iter().map(bytes)).collect();
-        self.ring.record(device, encoder, frame, &copies, rows);
+        let copies = batches.clone();
+        let copies = copies.map(|(args, rows)| (args, args_offset(rows.rows.len() as u32)));
+        self.ring.record(device, encoder, frame, copies, |kept| {
+            let mut count = 0;
+            for (_, rows) in batches {
+                match kept.get_mut(count) {
+                    Some(kept) => kept.replace(rows),
+                    None => kept.push(KeptRows::of(rows)),
+                }
+                count += 1;
+            }
+            kept.truncate(count);
+        });
     }
 
     /// Maps the buffers whose copies were submitted.
@@ -161,22 +215,21 @@ impl Readback {
         self.ring.after_submit();
     }
 
-    /// The newest counters since the last call.
-    pub fn collect(&mut self) -> Option<FrameCounts> {
-        let (frame, bytes, batches) = self.ring.collect()?;
-        let mut counts = FrameCounts {
-            frame,
-            ..FrameCounts::default()
-        };
-        let mut left = &bytes[..];
-        for batch in &batches {
-            let (head, rest) = left.split_at(size_of::<Totals>());
-            let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawCommand>());
-            let totals: Totals = bytemuck::pod_read_unaligned(head);
-            let draws: Vec<DrawCommand> = bytemuck::pod_collect_to_vec(draws);
-            batch.collect(&totals, &draws, &mut counts);
-            left = rest;
-        }
-        Some(counts)
+    /// Replaces `counts` by the newest counters since the last call. Returns whether there are any.
+    pub fn collect(&mut self, counts: &mut FrameCounts) -> bool {
+        let read = self.ring.collect(|frame, bytes, batches| {
+            counts.start(frame);
+            let mut left = bytes;
+            for batch in &*batches {
+                let (head, rest) = left.split_at(size_of::<Totals>());
+                let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawCommand>());
+                let totals: Totals = bytemuck::pod_read_unaligned(head);
+                let draws = draws.chunks_exact(size_of::<DrawCommand>());
+                let draws = draws.map(bytemuck::pod_read_unaligned);
+                batch.rows().collect(&totals, draws, counts);
+                left = rest;
+            }
+        });
+        read.is_some()
     }
 }

@@ -26,6 +26,7 @@ pub(in crate::cull) struct FrameTables {
     bytes: Vec<u8>,
     /// What the GPU holds.
     held: Vec<u8>,
+    changed: ChangedBytes,
     /// Alignment of each table's offset and size.
     alignment: u64,
     /// Why there is no room for the current frame.
@@ -51,6 +52,7 @@ impl FrameTables {
             version: Version::new(),
             bytes: Vec::new(),
             held: Vec::new(),
+            changed: ChangedBytes::default(),
             alignment: u64::from(alignment).max(SMALLEST_BINDING),
             refusal: None,
             uploaded: 0,
@@ -131,8 +133,8 @@ impl FrameTables {
 
     /// Uploads what changed of the frame's tables.
     pub fn upload(&mut self, gpu: Gpu<'_>) {
-        let mut changed = ChangedBytes::between(&self.held, &self.bytes);
-        self.uploaded += changed.write(gpu.queue, &self.gpu.buffer, &self.bytes);
+        self.changed.find(&self.held, &self.bytes);
+        self.uploaded += (self.changed).write(gpu.queue, &self.gpu.buffer, &self.bytes);
         core::mem::swap(&mut self.held, &mut self.bytes);
     }
 

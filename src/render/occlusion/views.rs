@@ -100,16 +100,16 @@ pub(in crate::render) struct HidingView {
 }
 
 impl HidingViews<'_, '_> {
-    /// The views that hide in this frame.
-    pub fn collect(&mut self) -> Vec<HidingView> {
+    /// Fills the list of the views that hide in this frame.
+    pub fn collect(&mut self, all: &mut Vec<HidingView>) {
         let cameras = self.cameras.iter();
         let cameras = cameras.filter_map(|camera| HidingView::of_camera(&camera));
         let shadows = self.shadows.iter().filter_map(|data| self.of_light(data));
-        let mut all: Vec<_> = cameras.chain(shadows).collect();
+        all.clear();
+        all.extend(cameras.chain(shadows));
         let may_pause = all.iter().filter(|view| view.may_pause);
         self.pauses.start_frame(may_pause.map(|view| view.key));
         all.retain(|view| !self.pauses.pauses(&view.key));
-        all
     }
 
     /// The view of a shadow map; `None` if it does not hide.
@@ -208,15 +208,15 @@ impl HidingView {
     }
 
     /// The view as the engine knows it, without the requests whose instances may be hidden. `view`
-    /// is its index in the frame.
-    pub fn to_occlusion_view(&self, view: u32) -> OcclusionView {
+    /// is its index in the frame, `requests` an empty list.
+    pub fn to_occlusion_view(&self, view: u32, requests: Vec<u32>) -> OcclusionView {
         OcclusionView {
             view,
             key: FixedHasher.hash_one(self.key),
             clip_from_world: self.clip_from_world,
             is_jittered: self.is_jittered,
             near_pixels: self.near_pixels,
-            requests: Vec::new(),
+            requests,
             is_frozen: self.is_frozen,
             depth: self.depth.clone(),
         }

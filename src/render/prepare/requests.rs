@@ -22,7 +22,7 @@ use crate::render::{
     materials::MaterialAliases,
     set_draws::{BevyInstance, Drawn, MadeFor, SetDraws, many_rest, near_levels},
     set_meshes::Meshes,
-    views::follow_views,
+    views::{SetView, follow_views},
 };
 use bevy::{
     pbr::RenderMeshQueueData,
@@ -44,7 +44,8 @@ pub(super) fn add_requests(
     mut scene: Scene,
     hides: bool,
 ) {
-    let views = scene.views.collect();
+    let spare = scene.views.start_frame();
+    let views = scene.views.collect(spare);
     draws.seen.find(sets.lists, sets.extracted_in, &views);
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     follow_views(&mut draws.views, views.iter().map(|view| view.view));
@@ -53,6 +54,9 @@ pub(super) fn add_requests(
         let keep_all = views.iter().map(|view| view.cull.keeping_everything());
         draws.frame.views.extend(keep_all);
     }
+    let view_count = views.len();
+    let spare = SetView::emptied(views);
+    scene.views.give_back(spare);
     let made_for = MadeFor {
         hides,
         lod_pixels: scene.views.detail().max_error(false),
@@ -63,8 +67,8 @@ pub(super) fn add_requests(
         // Devices without draw counts, and the tier `Cpu`, pay for rows that rest.
         rests: draws.counted
             && culler.tier() != CullingTier::Cpu
-            && many_rest(sets.lists.len(), views.len()),
-        views: views.len() as u32,
+            && many_rest(sets.lists.len(), view_count),
+        views: view_count as u32,
     };
     let before = core::mem::replace(&mut draws.made_for, made_for);
     draws.follow_sets(culler.store());
@@ -78,7 +82,7 @@ pub(super) fn add_requests(
         stays,
         is_next,
         hides_alike: !hides || faces_stay,
-        views: views.len() as u32,
+        views: view_count as u32,
         meshes: &scene.meshes,
         aliases: &scene.aliases,
         uniforms: EntityUniforms {

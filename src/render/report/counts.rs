@@ -17,99 +17,167 @@ use bevy::{
     render::view::RetainedViewEntity,
 };
 
+/// The sums of a frame's rows. Their memory is used for the next one.
+#[derive(Default)]
+pub(in crate::render) struct CountSums {
+    views: Vec<ViewSum>,
+    /// The first view of each request that tests it.
+    first_view: HashMap<u64, u32>,
+    sets: SetSums,
+}
+
+impl CountSums {
+    /// Adds a row of a frame with these views. A view that comes once more, for sets without
+    /// frustum culling, is the same view.
+    fn add(&mut self, row: &RowCount, views: &[FrameView]) {
+        if let Some(view) = view_at(views, row.view) {
+            self.sets.add(row, view.kind);
+            self.views[row.view as usize % views.len()].add(row);
+        }
+    }
+}
+
+/// Instances of a view.
+#[derive(Default)]
+struct ViewSum {
+    /// Whether the view tested a set.
+    tests: bool,
+    /// Whether some rows are drawn early.
+    hides: bool,
+    tested: u64,
+    visible: u64,
+    early: u64,
+    late: u64,
+    levels: Vec<LevelReport>,
+}
+
+impl ViewSum {
+    /// No rows yet.
+    fn clear(&mut self) {
+        self.levels.clear();
+        *self = Self {
+            levels: core::mem::take(&mut self.levels),
+            ..Self::default()
+        };
+    }
+
+    fn add(&mut self, row: &RowCount) {
+        self.tests = true;
+        self.tested += u64::from(row.tested);
+        let kept = u64::from(row.visible);
+        match row.list {
+            DrawList::Early => self.early += kept,
+            DrawList::Late => self.late += kept,
+            DrawList::Kept | DrawList::Visible => {
+                self.visible += kept;
+                let level = row.level as usize;
+                if self.levels.len() <= level {
+                    self.levels.resize(level + 1, LevelReport::default());
+                }
+                self.levels[level].visible += kept;
+                self.levels[level].triangles += kept * u64::from(row.element_count / 3);
+            }
+        }
+    }
+}
+
+impl ViewReport {
+    /// The report of a view, in the memory of another's.
+    fn replace(&mut self, view: &FrameView, sum: &ViewSum, late: &LateCounts) {
+        let mut name = core::mem::take(&mut self.name);
+        if name != view.display_name() {
+            view.display_name().clone_into(&mut name);
+        }
+        let mut levels = core::mem::take(&mut self.levels);
+        levels.clone_from(&sum.levels);
+        *self = Self {
+            entity: view.key.main_entity,
+            kind: view.kind,
+            camera: view.camera(),
+            name,
+            tested: sum.tested,
+            visible: sum.visible,
+            occlusion: sum.hides.then(|| OcclusionReport {
+                early: sum.early,
+                late: sum.late,
+                ..late.hidden(view)
+            }),
+            levels,
+        };
+    }
+
+    /// A report without counters.
+    fn of(view: &FrameView) -> Self {
+        Self {
+            entity: view.key.main_entity,
+            kind: view.kind,
+            camera: None,
+            name: String::new(),
+            tested: 0,
+            visible: 0,
+            occlusion: None,
+            levels: Vec::new(),
+        }
+    }
+}
+
 impl CullingReport {
-    /// Takes the counters of an earlier frame, which had this scene.
+    /// Takes the counters of an earlier frame, which had this scene. The lists of the report may
+    /// have any content before.
     pub(super) fn take_counts(
         &mut self,
         counts: &FrameCounts,
         late: &LateCounts,
         scene: &FrameScene,
+        sums: &mut CountSums,
     ) {
         let views = &*scene.views;
         self.overflow = counts.overflow;
         self.instances = 0;
-        /// Instances of a view.
-        #[derive(Clone, Default)]
-        struct Sum {
-            tested: u64,
-            visible: u64,
-            occlusion: Option<OcclusionReport>,
-            levels: Vec<LevelReport>,
-        }
-        // `None` for a view that tested no set. A view that comes once more, for sets without
-        // frustum culling, is the same view.
-        let mut sums: Vec<Option<Sum>> = vec![None; views.len()];
         // A set's instances count once, however many views test them: in the rows of the first.
-        let mut first_view: HashMap<u64, u32> = HashMap::new();
+        sums.first_view.clear();
         // Most rows of a set follow each other.
         let mut last = None;
         for row in &counts.rows {
             let first = match last {
                 Some((request, first)) if request == row.request => first,
-                _ => *first_view.entry(row.request).or_insert(row.view),
+                _ => *sums.first_view.entry(row.request).or_insert(row.view),
             };
             last = Some((row.request, first));
             if first == row.view {
                 self.instances += u64::from(row.tested);
             }
         }
-        // Counters of a view that no longer hides are stale.
-        let early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
-        let hiding: HashSet<u32> = early.map(|row| row.view).collect();
-        let mut late_rows = late.rows(views);
-        late_rows.retain(|row| hiding.contains(&row.view));
-        let mut of_sets = SetSums::new(self.sets.len());
-        for row in counts.rows.iter().chain(&late_rows) {
-            if let Some(view) = view_at(views, row.view) {
-                of_sets.add(row, view.kind);
-                let sum = sums[row.view as usize % views.len()].get_or_insert_default();
-                sum.tested += u64::from(row.tested);
-                let kept = u64::from(row.visible);
-                match row.list {
-                    DrawList::Early => sum.occlusion.get_or_insert_default().early += kept,
-                    DrawList::Late => sum.occlusion.get_or_insert_default().late += kept,
-                    DrawList::Kept | DrawList::Visible => sum.visible += kept,
-                }
-                if [DrawList::Early, DrawList::Late].contains(&row.list) {
-                    continue;
-                }
-                let level = row.level as usize;
-                if sum.levels.len() <= level {
-                    sum.levels.resize(level + 1, LevelReport::default());
-                }
-                sum.levels[level].visible += u64::from(row.visible);
-                sum.levels[level].triangles +=
-                    u64::from(row.visible) * u64::from(row.element_count / 3);
+        sums.views.iter_mut().for_each(ViewSum::clear);
+        sums.views.resize_with(views.len(), ViewSum::default);
+        for row in counts.rows.iter().filter(|row| row.list == DrawList::Early) {
+            if let Some(view) = sums.views.get_mut(row.view as usize) {
+                view.hides = true;
             }
         }
-        self.sets = of_sets.finish(scene);
-        self.views.clear();
-        for (view, sum) in views.iter().zip(sums) {
-            let Some(Sum {
-                tested,
-                visible,
-                occlusion,
-                levels,
-            }) = sum
-            else {
-                continue;
-            };
-            let occlusion = occlusion.map(|lists| OcclusionReport {
-                early: lists.early,
-                late: lists.late,
-                ..late.hidden(view)
-            });
-            self.views.push(ViewReport {
-                entity: view.key.main_entity,
-                kind: view.kind,
-                camera: view.camera(),
-                name: view.display_name(),
-                tested,
-                visible,
-                occlusion,
-                levels,
-            });
+        sums.sets.start(core::mem::take(&mut self.sets));
+        for row in &counts.rows {
+            sums.add(row, views);
         }
+        for (index, view) in views.iter().enumerate() {
+            // Counters of a view that no longer hides are stale.
+            if sums.views[index].hides {
+                for row in late.rows(index as u32, view) {
+                    sums.add(&row, views);
+                }
+            }
+        }
+        self.sets = sums.sets.finish(scene);
+        let mut len = 0;
+        let tested = views.iter().zip(&sums.views).filter(|(_, sum)| sum.tests);
+        for (view, sum) in tested {
+            if len == self.views.len() {
+                self.views.push(ViewReport::of(view));
+            }
+            self.views[len].replace(view, sum, late);
+            len += 1;
+        }
+        self.views.truncate(len);
     }
 
     /// Takes the counters of meshlets of an earlier frame with these views.
@@ -156,18 +224,35 @@ impl CullingReport {
 pub(in crate::render) struct LateCounts(HashMap<RetainedViewEntity, FrameCounts>);
 
 impl LateCounts {
-    /// Takes the counters of an earlier frame with these views. `pauses` learns from them.
-    pub fn take(&mut self, counts: FrameCounts, views: &[FrameView], pauses: &mut OcclusionPauses) {
+    /// Takes the counters of an earlier frame with these views, and gives older ones for them.
+    /// `pauses` learns from them.
+    pub fn take(
+        &mut self,
+        counts: &mut FrameCounts,
+        views: &[FrameView],
+        pauses: &mut OcclusionPauses,
+    ) {
         let view = counts.rows.first().and_then(|row| view_at(views, row.view));
         if let Some(view) = view {
-            pauses.learn(view, &counts);
-            self.0.insert(view.key, counts);
+            pauses.learn(view, counts);
+            let known = self.0.entry(view.key).or_default();
+            core::mem::swap(known, counts);
         }
     }
 
     /// No view hides instances any more.
     pub fn clear(&mut self) {
         self.0.clear();
+    }
+
+    /// Whether counters of a view that hides are older than those of its frame.
+    pub fn is_behind(&self, counts: &FrameCounts, views: &[FrameView]) -> bool {
+        let hides = |key: &RetainedViewEntity| {
+            let mut early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
+            early.any(|row| view_at(views, row.view).is_some_and(|view| view.key == *key))
+        };
+        let mut old = self.0.iter().filter(|(_, late)| late.frame < counts.frame);
+        old.any(|(key, _)| hides(key))
     }
 
     /// What a view hides of what its frustum keeps. The lists are 0.
@@ -185,11 +270,13 @@ impl LateCounts {
         }
     }
 
-    /// The rows of these views, with their indices.
-    fn rows(&self, views: &[FrameView]) -> Vec<RowCount> {
-        let all = (0..).zip(views);
-        let late = all.filter_map(|(view, of)| Some((view, self.0.get(&of.key)?)));
-        late.flat_map(|(view, counts)| counts.rows.iter().map(move |row| RowCount { view, ..*row }))
-            .collect()
+    /// The rows of a view, which is at this index in its frame.
+    fn rows(&self, index: u32, view: &FrameView) -> impl Iterator<Item = RowCount> {
+        let counts = self.0.get(&view.key).into_iter();
+        let rows = counts.flat_map(|counts| &counts.rows);
+        rows.map(move |row| RowCount {
+            view: index,
+            ..*row
+        })
     }
 }

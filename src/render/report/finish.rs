@@ -1,8 +1,8 @@
 //! The report on its way to the main world, and what the log says of a frame.
 
 use super::{
-    content::{CullingReport, FrameWork},
-    counts::LateCounts,
+    content::{CullingReport, FrameWork, ViewReport},
+    counts::{CountSums, LateCounts},
     sets::SetReport,
 };
 use crate::{
@@ -35,24 +35,59 @@ use std::sync::{Arc, Mutex};
 
 /// The newest report, on its way between the worlds.
 #[derive(Resource, Clone, Default)]
-pub(in crate::render) struct ReportInbox(Arc<Mutex<Option<Letter>>>);
+pub(in crate::render) struct ReportInbox(Arc<Mutex<Inbox>>);
 
-/// A report without its sets.
+#[derive(Default)]
+struct Inbox {
+    letter: Option<Letter>,
+    /// Lists that the main world has replaced. The next letter uses their memory.
+    spare: Lists,
+}
+
+/// A report without its lists.
 struct Letter {
     report: CullingReport,
-    /// The sets, if counters have arrived. A list of ten thousand sets is moved between the worlds,
-    /// and never copied.
-    sets: Option<Vec<SetReport>>,
+    /// The lists, if counters have arrived.
+    lists: Option<Lists>,
+}
+
+/// The lists of a report. They may be of ten thousand sets, so they are moved between the worlds,
+/// and never copied.
+#[derive(Default)]
+struct Lists {
+    views: Vec<ViewReport>,
+    sets: Vec<SetReport>,
+}
+
+impl Lists {
+    fn swap(&mut self, report: &mut CullingReport) {
+        core::mem::swap(&mut self.views, &mut report.views);
+        core::mem::swap(&mut self.sets, &mut report.sets);
+    }
 }
 
 impl ReportInbox {
-    /// Replaces a letter that was not received. Its sets stay if there are no newer ones.
-    fn send(&self, report: CullingReport, sets: Option<Vec<SetReport>>) {
+    /// Replaces a letter that was not received. Its lists stay if the report `has_lists` that are
+    /// newer; other lists are left in the report for them.
+    fn send(&self, report: &mut CullingReport, has_lists: bool) {
         match self.0.lock() {
             Ok(mut inbox) => {
-                let missed = inbox.take().and_then(|missed| missed.sets);
-                let sets = sets.or(missed);
-                *inbox = Some(Letter { report, sets });
+                let missed = inbox.letter.take().and_then(|missed| missed.lists);
+                let mut own = Lists::default();
+                own.swap(report);
+                let letter = report.clone();
+                let (lists, left) = match (has_lists, missed) {
+                    (true, missed) => {
+                        let spare = || core::mem::take(&mut inbox.spare);
+                        (Some(own), missed.unwrap_or_else(spare))
+                    }
+                    (false, missed) => (missed, own),
+                };
+                (report.views, report.sets) = (left.views, left.sets);
+                inbox.letter = Some(Letter {
+                    report: letter,
+                    lists,
+                });
             }
             Err(_) => warn_once!("the culling report is lost: a thread panicked while it held it"),
         }
@@ -79,9 +114,14 @@ pub(in crate::render) fn finish_culling(
         ResMut<OcclusionPauses>,
     ),
     mut scatters: ResMut<ScatterFills>,
-    (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
+    (mut report, mut counts, mut late, mut sums): (
+        Local<CullingReport>,
+        Local<FrameCounts>,
+        Local<LateCounts>,
+        Local<CountSums>,
+    ),
     clock: Res<CpuClock>,
-    mut told_overflow: Local<u64>,
+    (mut told_overflow, mut waited): (Local<u64>, Local<bool>),
 ) {
     let timer = clock.start(CpuStage::Finish);
     let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
@@ -94,7 +134,7 @@ pub(in crate::render) fn finish_culling(
             cpu: clock.take(),
             ..default()
         };
-        inbox.send(report.clone(), Some(Vec::new()));
+        inbox.send(&mut report, true);
         return;
     };
     culler.finish(recorded);
@@ -102,37 +142,44 @@ pub(in crate::render) fn finish_culling(
         log_refusal(refusal, &draws);
     }
     let mut late_overflow = 0;
-    let mut has_sets = false;
-    for counts in culler.take_late_counts(device.wgpu_device()) {
+    let mut has_lists = false;
+    let arrived = culler.swap_counts(device.wgpu_device(), &mut counts);
+    // Counters of a frame are answered in this order, by any thread: those of late lists may follow
+    // in the next frame.
+    culler.take_late_counts(device.wgpu_device(), |counts| {
         late_overflow += counts.overflow;
         if counts.overflow > *told_overflow {
             *told_overflow = counts.overflow;
-            log_overflow(&counts);
+            log_overflow(counts);
         }
         if let Some(scene) = draws.history.scene(counts.frame) {
             late.take(counts, &scene.views, &mut pauses);
         }
-    }
+    });
     if draws.occlusion.is_empty() {
         late.clear();
     }
-    if let Some(counts) = culler.take_counts(device.wgpu_device()) {
+    // Their frame may have had other views than this one.
+    let scene = draws.history.scene(counts.frame);
+    let waits = arrived && scene.is_some_and(|scene| late.is_behind(&counts, &scene.views));
+    let has_waited = core::mem::replace(&mut *waited, waits);
+    if has_waited || arrived && !waits {
         // Once, and again if more is lost.
         if counts.overflow > *told_overflow {
             *told_overflow = counts.overflow;
             log_overflow(&counts);
         }
-        // Their frame may have had other views than this one.
-        if let Some(scene) = draws.history.scene(counts.frame) {
+        if let Some(scene) = scene {
             expanded.learn(&counts, &scene.views);
-            report.take_counts(&counts, &late, scene);
-            has_sets = true;
+            report.take_counts(&counts, &late, scene, &mut sums);
+            has_lists = true;
             report.overflow += late_overflow;
         }
     } else if draws.seen.is_empty() || draws.frame.requests.is_empty() {
         report.views.clear();
+        report.sets.clear();
         report.instances = 0;
-        has_sets = true;
+        has_lists = true;
     }
     report.tier = tier;
     report.compaction = culler.compaction();
@@ -162,8 +209,7 @@ pub(in crate::render) fn finish_culling(
     }
     drop(timer);
     report.cpu = clock.take();
-    let sets = core::mem::take(&mut report.sets);
-    inbox.send(report.clone(), has_sets.then_some(sets));
+    inbox.send(&mut report, has_lists);
 }
 
 /// As [`finish_culling`], for the stages of meshlets.
@@ -223,10 +269,17 @@ pub(in crate::render) fn receive_report(
 ) {
     let _timer = clock.start(CpuStage::Main);
     if let Ok(mut inbox) = inbox.0.lock()
-        && let Some(newest) = inbox.take()
+        && let Some(newest) = inbox.letter.take()
     {
-        let before = core::mem::take(&mut report.sets);
+        let mut before = Lists::default();
+        before.swap(&mut report);
         *report = newest.report;
-        report.sets = newest.sets.unwrap_or(before);
+        match newest.lists {
+            Some(mut lists) => {
+                lists.swap(&mut report);
+                inbox.spare = before;
+            }
+            None => before.swap(&mut report),
+        }
     }
 }

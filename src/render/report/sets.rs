@@ -49,19 +49,21 @@ impl SetReport {
 
 /// The sums of a frame's rows. A request has the key of its first entity, and most of its rows
 /// follow each other, so that no row needs to look its sum up.
+#[derive(Default)]
 pub(super) struct SetSums {
     sums: Vec<SetReport>,
     /// The request of the last sum.
     last: Option<u64>,
+    /// The reports of entities that joined another's request.
+    joined: Vec<SetReport>,
 }
 
 impl SetSums {
-    /// No rows yet. `expected` is the number of sets in the frame before.
-    pub fn new(expected: usize) -> Self {
-        Self {
-            sums: Vec::with_capacity(expected),
-            last: None,
-        }
+    /// No rows yet. `list` becomes the report.
+    pub fn start(&mut self, list: Vec<SetReport>) {
+        self.sums = list;
+        self.sums.clear();
+        self.last = None;
     }
 
     /// Adds a row, of a view of this kind.
@@ -88,8 +90,8 @@ impl SetSums {
     }
 
     /// The report of each entity of the frame, by entity.
-    pub fn finish(self, scene: &FrameScene) -> Vec<SetReport> {
-        let mut sums = self.sums;
+    pub fn finish(&mut self, scene: &FrameScene) -> Vec<SetReport> {
+        let mut sums = core::mem::take(&mut self.sums);
         // A request with rows in several batches has several sums.
         sums.sort_unstable_by_key(|sum| sum.entity);
         sums.dedup_by(|other, sum| {
@@ -99,28 +101,44 @@ impl SetSums {
             }
             is_same
         });
-        if scene.joined.is_empty() {
-            return sums;
-        }
         // Both lists nearly always have the same order, so that most are found at once.
         let mut next = 0;
-        let joined = scene.joined.iter().filter_map(|(entity, of)| {
-            let is_next = sums.get(next).is_some_and(|sum| sum.entity == *of);
-            let place = match is_next {
-                true => next,
-                false => sums.binary_search_by_key(of, |sum| sum.entity).ok()?,
-            };
-            next = place + 1;
-            Some(SetReport {
-                entity: *entity,
-                ..sums[place]
-            })
-        });
-        let joined: Vec<_> = joined.collect();
-        sums.extend(joined);
-        // A stable sort finds the two lists, and merges them.
-        sums.sort_by_key(|sum| sum.entity);
+        self.joined.clear();
+        self.joined
+            .extend(scene.joined.iter().filter_map(|(entity, of)| {
+                let is_next = sums.get(next).is_some_and(|sum| sum.entity == *of);
+                let place = match is_next {
+                    true => next,
+                    false => sums.binary_search_by_key(of, |sum| sum.entity).ok()?,
+                };
+                next = place + 1;
+                Some(SetReport {
+                    entity: *entity,
+                    ..sums[place]
+                })
+            }));
+        self.joined.sort_unstable_by_key(|sum| sum.entity);
+        merge(&mut sums, &self.joined);
         sums
+    }
+}
+
+/// Merges a sorted list into another one, from the end on.
+fn merge(into: &mut Vec<SetReport>, from: &[SetReport]) {
+    let (mut left, mut more) = (into.len(), from.len());
+    into.extend_from_slice(from);
+    while let Some(next) = from[..more].last() {
+        let at = left + more - 1;
+        match into[..left].last() {
+            Some(last) if last.entity > next.entity => {
+                into[at] = *last;
+                left -= 1;
+            }
+            _ => {
+                into[at] = *next;
+                more -= 1;
+            }
+        }
     }
 }
 
@@ -148,7 +166,7 @@ mod tests {
     #[test]
     fn rows_are_summed_per_entity_in_any_order() {
         use DrawList::{Early, Kept, Late, Visible};
-        let mut sums = SetSums::new(0);
+        let mut sums = SetSums::default();
         sums.add(&row(5, 100, 7, Kept), ViewKind::Camera);
         sums.add(&row(5, 0, 3, Kept), ViewKind::Camera);
         sums.add(&row(2, 50, 20, Early), ViewKind::Camera);

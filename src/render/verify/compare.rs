@@ -66,7 +66,7 @@ pub(in crate::render) fn verify_survivors(
             let mut verdict = Verdict {
                 entity: entity.id(),
                 view: view.key.main_entity.id(),
-                name: view.display_name(),
+                name: view.display_name().to_owned(),
                 tested: set.instances.len() as u32,
                 visible: 0,
                 borderline: 0,

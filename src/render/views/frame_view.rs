@@ -84,10 +84,10 @@ impl FrameView {
     }
 
     /// The name in reports and verdicts: `camera`, or the shadow pass's name.
-    pub fn display_name(&self) -> String {
+    pub fn display_name(&self) -> &str {
         match self.kind {
-            ViewKind::Camera => "camera".to_owned(),
-            _ => self.name.clone(),
+            ViewKind::Camera => "camera",
+            _ => &self.name,
         }
     }
 }

@@ -18,12 +18,19 @@ pub(super) struct RequestPlanes<'a> {
 }
 
 impl<'a> RequestPlanes<'a> {
-    pub fn new(share: bool) -> Self {
+    /// `spare` is a list whose memory is used again.
+    pub fn new(share: bool, mut spare: Vec<ViewPlanes>) -> Self {
+        spare.clear();
         Self {
             last: None,
-            planes: Vec::new(),
+            planes: spare,
             share,
         }
+    }
+
+    /// The list, to be used again.
+    pub fn into_spare(self) -> Vec<ViewPlanes> {
+        self.planes
     }
 
     /// Whether the planes that are kept hold for spheres of all sizes.

@@ -41,7 +41,7 @@ impl Resolved {
             ends,
             ..
         } = &mut resolved;
-        let mut each = RequestPlanes::new(share);
+        let mut each = RequestPlanes::new(share, Vec::new());
         let mut first_row = 0;
         for request in requests {
             let (rows, is_new) = each.of(frame, request);
