@@ -359,6 +359,7 @@ pub fn parse_size(text: &str) -> Result<UVec2, String> {
 mod tests {
     use super::*;
     use clap::{CommandFactory, error::ErrorKind};
+    use proptest::prelude::*;
 
     fn parse(flags: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(["orbs"].into_iter().chain(flags.split_whitespace()))
@@ -385,6 +386,45 @@ mod tests {
             (None, Packing::default(), None)
         );
         Ok(())
+    }
+
+    /// A word of a command line: mostly a flag, or a value that some flag takes or nearly takes.
+    fn word() -> impl Strategy<Value = String> {
+        let flags: Vec<_> = Cli::command()
+            .get_arguments()
+            .filter_map(|flag| Some(format!("--{}", flag.get_long()?)))
+            .collect();
+        let values = [
+            "subgroup", "cpu", "auto", "classify", "bevy", "1x1", "a.png",
+        ];
+        prop_oneof![
+            6 => prop::sample::select(flags),
+            2 => any::<i64>().prop_map(|number| number.to_string()),
+            2 => (0u64..70).prop_map(|bits| (1u128 << bits).to_string()),
+            2 => any::<f32>().prop_map(|number| number.to_string()),
+            2 => prop::sample::select(values.to_vec()).prop_map(str::to_owned),
+            1 => "[-=x0-9a-z\\PC]{0,12}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), failure_persistence: None, ..Default::default() })]
+
+        /// Whatever is written, it is read or refused, and what is read are settings.
+        #[test]
+        fn any_words_are_read_or_refused(words in prop::collection::vec(word(), 0..9)) {
+            let all = words.into_iter().flat_map(|word| match word.split_once('=') {
+                Some((flag, value)) => vec![flag.to_owned(), value.to_owned()],
+                None => vec![word],
+            });
+            match Cli::try_parse_from(core::iter::once("orbs".to_owned()).chain(all)) {
+                Ok(cli) => {
+                    let _ = (cli.check(), cli.settings(), cli.occlusion());
+                    prop_assert!(cli.size.min_element() > 0 && cli.size.max_element() <= MAX_SIDE);
+                }
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
     }
 
     #[test]

@@ -11,7 +11,10 @@ use super::{
     upload::KnownSets,
 };
 use crate::{
-    cull::{Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded},
+    cull::{
+        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded,
+        policy::RETRY_AFTER,
+    },
     instance::InstanceSet,
 };
 use bevy::{
@@ -23,8 +26,10 @@ use bevy::{
 /// The engine, and the sets that it holds.
 #[derive(Resource, Default)]
 pub(super) struct GpuCuller {
-    /// `None` if the device cannot cull at all.
+    /// `None` if the device cannot cull at all, or has refused it.
     pub culler: Option<Culler>,
+    /// The extraction in which the device refused the culler.
+    refused_in: Option<u64>,
     /// Whether the renderer has started on the present device. Bevy makes another device when it
     /// recovers from a lost one; devices of two instances of wgpu may compare as equal.
     pub has_started: bool,
@@ -69,7 +74,7 @@ pub(super) fn init_culler(
     let sets = &mut *sets;
     sets.leave_device(&mut buffers);
     sets.settings = settings.clone();
-    sets.culler = make_culler(gpu.wgpu(), &settings, &mut sets.tunings);
+    sets.make_culler(gpu.wgpu(), &settings);
     (sets.has_started, sets.is_fresh) = (true, true);
     sets.vertex_buffers = gpu.device.limits().max_storage_buffers_per_shader_stage;
 }
@@ -79,7 +84,7 @@ impl GpuCuller {
     pub fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
         self.has_started = false;
         self.lost.extend(buffers.written_by_apps());
-        self.culler = None;
+        (self.culler, self.refused_in) = (None, None);
         self.tunings = Tunings::default();
         self.made += 1;
         self.known.clear();
@@ -90,6 +95,30 @@ impl GpuCuller {
         buffers.clear();
     }
 
+    /// Makes the culler that the settings ask for. If the device refuses it, because it has no
+    /// memory, [`Self::tries_again`] says when.
+    pub fn make_culler(&mut self, gpu: Gpu<'_>, settings: &GpuCullingSettings) {
+        self.made += 1;
+        let before = self.refused_in.take();
+        match make_culler(gpu, settings, &mut self.tunings) {
+            Ok(culler) => self.culler = culler,
+            Err(error) => {
+                if before.is_none() {
+                    error!(
+                        "GPU culling is off, no GpuInstances are drawn: {error}. It is tried again every {RETRY_AFTER} frames"
+                    );
+                }
+                (self.culler, self.refused_in) = (None, Some(self.frame));
+            }
+        }
+    }
+
+    /// Whether the device refused the culler so long ago that it is to be tried again.
+    pub fn tries_again(&self) -> bool {
+        self.refused_in
+            .is_some_and(|refused_in| self.frame >= refused_in + RETRY_AFTER)
+    }
+
     /// The tier in use.
     pub fn tier(&self) -> Option<CullingTier> {
         self.culler.as_ref().map(Culler::tier)
@@ -98,15 +127,18 @@ impl GpuCuller {
 
 /// Makes the culler that the settings ask for, or the best that the device supports, and logs the
 /// reason. `None` if the device cannot cull at all.
-pub(super) fn make_culler(
+///
+/// # Errors
+/// [`CullError::Gpu`].
+fn make_culler(
     gpu: Gpu<'_>,
     settings: &GpuCullingSettings,
     tunings: &mut Tunings,
-) -> Option<Culler> {
+) -> Result<Option<Culler>, CullError> {
     let device = gpu.device;
     if let Err(missing) = can_draw_sets(&device.limits()) {
         error!("GPU culling is off, no GpuInstances are drawn: {missing}");
-        return None;
+        return Ok(None);
     }
     let mut options = settings.options();
     let mut make = |options: &CullerOptions| {
@@ -143,11 +175,12 @@ pub(super) fn make_culler(
                 Some(reason) => info!("GPU culling at tier \"{tier}\" ({compaction}): {reason}"),
                 None => info!("GPU culling at tier \"{tier}\" ({compaction})"),
             }
-            Some(culler)
+            Ok(Some(culler))
         }
+        Err(error @ CullError::Gpu { .. }) => Err(error),
         Err(error) => {
             error!("GPU culling is off, no GpuInstances are drawn: {error}");
-            None
+            Ok(None)
         }
     }
 }

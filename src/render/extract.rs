@@ -16,7 +16,7 @@ pub(super) use roster::Roster;
 
 use super::{
     cpu_times::{CpuClock, CpuStage},
-    culler::{GpuCuller, make_culler},
+    culler::GpuCuller,
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
     names::AssetNames,
@@ -220,13 +220,13 @@ fn follow_device(
         // The renderer has not started on the new device.
         sets.leave_device(buffers);
     }
-    if sets.settings == *settings || !sets.has_started {
+    let tries_again = sets.tries_again();
+    if sets.settings == *settings && !tries_again || !sets.has_started {
         return;
     }
-    if !sets.settings.same_culler(settings) {
+    if tries_again || !sets.settings.same_culler(settings) {
         let mut old = sets.culler.take();
-        sets.made += 1;
-        sets.culler = make_culler(gpu.wgpu(), settings, &mut sets.tunings);
+        sets.make_culler(gpu.wgpu(), settings);
         let adopted = match (&mut sets.culler, &mut old) {
             (Some(culler), Some(old)) => culler.store_mut().adopt_sets(old.store_mut()),
             _ => false,

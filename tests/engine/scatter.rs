@@ -17,6 +17,7 @@ use bevy_gpu_culling::{
 };
 use core::f32::consts::TAU;
 use glam::{IVec2, UVec2};
+use proptest::prelude::*;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use wgpu::{Buffer, TextureFormat, TextureView, util::DeviceExt};
@@ -565,6 +566,79 @@ fn fills_outside_the_set_are_refused() {
     for (slot, live, count) in [(2, 1, all), (1, 64, all), (0, 0, all - 1)] {
         let refused = prepare(slot, live, count, &turns);
         assert!(matches!(refused, Err(CullError::Gpu { .. })), "{refused:?}");
+    }
+}
+
+/// What apps may write as a rule.
+const RULE: &str = "fn scatter_share(place: vec3<f32>, slope: vec2<f32>, share: f32) -> f32 {
+    let wave = sin(place.x * 0.7) * 0.5 + 0.5; // hills
+    if (slope.x > 0.3 || place.y < -1.0) { return 0.0; }
+    return share * wave + f32(u32(place.z) % 3u) * 0.1;
+}
+";
+
+/// Changes of a text: at some places, some characters go and others come.
+fn changes() -> impl Strategy<Value = Vec<(usize, usize, String)>> {
+    let pieces = [
+        "",
+        "}",
+        "{",
+        "(",
+        ")",
+        ";",
+        "@",
+        "/*",
+        "//",
+        "*/",
+        "\"",
+        "<",
+        "vec3<f32>",
+        "0x",
+        "1e99",
+        "return",
+        "scatter",
+        "@group(0) @binding(1)",
+        "enable f16;",
+        "const",
+        "var<workgroup>",
+        "\u{0}",
+        "\u{202e}",
+        "\n",
+        "f64",
+        "-",
+        "i32",
+        "%0",
+        "struct",
+        "fn f() {}",
+        "import",
+    ];
+    let piece = prop_oneof![
+        3 => prop::sample::select(pieces.to_vec()).prop_map(str::to_owned),
+        1 => "\\PC{0,6}",
+    ];
+    prop::collection::vec((any::<usize>(), 0usize..12, piece), 1..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), failure_persistence: None, ..Default::default() })]
+
+    /// Whatever the text of a rule is, it becomes a kernel or an error that names it.
+    #[test]
+    fn any_text_is_a_rule_or_an_error(changes in changes()) {
+        let mut rule: Vec<char> = RULE.chars().collect();
+        for (at, gone, come) in changes {
+            let at = at % (rule.len() + 1);
+            let end = (at + gone).min(rule.len());
+            rule.splice(at..end, come.chars());
+        }
+        let rule: String = rule.into_iter().collect();
+        match ScatterKernel::new(&gpu().0, Some(&rule), true) {
+            Ok(_) => {}
+            Err(CullError::Pipeline { label, message, .. }) => {
+                prop_assert!(label == "scatter" && !message.is_empty(), "{}", message);
+            }
+            Err(error) => prop_assert!(false, "{error}"),
+        }
     }
 }
 

@@ -70,7 +70,7 @@ fn changed(good: &[u8], changes: &Changes) -> Vec<u8> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400, failure_persistence: None, ..Default::default()
+        cases: ProptestConfig::default().cases.max(400), failure_persistence: None, ..Default::default()
     })]
 
     /// What is read can be written again.

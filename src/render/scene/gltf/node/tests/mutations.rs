@@ -90,7 +90,7 @@ fn the_file_that_is_changed_is_good() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 2000, failure_persistence: None, ..Default::default()
+        cases: ProptestConfig::default().cases.max(2000), failure_persistence: None, ..Default::default()
     })]
 
     /// Whatever a file says, nothing panics, and no set has more instances than the buffer bytes.
