@@ -5,6 +5,7 @@ mod frame;
 mod inspect;
 mod make;
 mod memory;
+mod results;
 mod self_test;
 mod work;
 

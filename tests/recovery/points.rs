@@ -51,7 +51,7 @@ fn change_all(stage: &mut Stage, mut between: impl FnMut(&mut Stage)) {
         act(&mut assets.get_mut(&handle).unwrap());
     };
     edit(stage, 0, &|set| {
-        set.set(7, Vec3::new(1.0, 0.5, 0.0)).unwrap()
+        set.set(7, Vec3::new(1.0, 0.5, 0.0)).unwrap();
     });
     between(stage);
     stage.entity(sets[1]).despawn();
@@ -60,7 +60,7 @@ fn change_all(stage: &mut Stage, mut between: impl FnMut(&mut Stage)) {
     between(stage);
     stage.entity(come).insert(at(2.0));
     edit(stage, 0, &|set| {
-        set.extend(field(2000, true).iter()).unwrap()
+        set.extend(field(2000, true).iter()).unwrap();
     });
     between(stage);
     let other = GpuInstances(stage.add(field(300, false)));

@@ -19,6 +19,7 @@ pub(crate) struct ChangedBytes {
 
 impl ChangedBytes {
     /// What changed from `old` to `new`.
+    #[cfg(any(test, feature = "bevy"))]
     pub fn between(old: &[u8], new: &[u8]) -> Self {
         let mut changed = Self::default();
         changed.find(old, new);
