@@ -6,7 +6,8 @@ mod frame_view;
 
 pub use detail::CameraDetail;
 use detail::Detail;
-use eyes::{CameraEye, LodRule, shadow_pixels_of};
+pub(super) use eyes::clip_from_world;
+use eyes::{CameraEye, LodRule, planes, shadow_pixels_of, with_lods};
 pub use frame_view::ViewKind;
 pub(super) use frame_view::{
     FrameView, ViewFades, follow_views, index_of_view, view_at, view_order,
@@ -18,7 +19,6 @@ use bevy::{
     camera::{RenderTarget, ShadowLodOrigin, primitives::Frustum},
     core_pipeline::core_3d::Opaque3d,
     ecs::{query::QueryData, system::SystemParam},
-    math::Vec4,
     pbr::{ExtractedPointLight, LightEntity, Shadow, ShadowView, ViewLightEntities},
     platform::collections::HashMap,
     prelude::*,
@@ -153,7 +153,11 @@ impl Views<'_, '_> {
     pub fn start_frame(&mut self) -> Vec<SetView<'static>> {
         let mut eyes = core::mem::take(&mut *self.eyes);
         eyes.clear();
-        eyes.extend(self.camera_eyes());
+        eyes.extend(self.drawing_cameras().map(|camera| {
+            let frozen = camera.frozen.map(|frozen| &frozen.0);
+            let detail = self.detail().with(camera.detail);
+            CameraEye::new(camera.view, frozen, detail)
+        }));
         eyes.sort_unstable_by_key(|eye| eye.camera);
         *self.eyes = eyes;
         core::mem::take(&mut *self.spare)
@@ -203,7 +207,7 @@ impl Views<'_, '_> {
                 name: "",
                 fades,
             },
-            cull: self.with_lods(cull, &key, rule),
+            cull: with_lods(cull, &key, (&self.eyes, self.detail()), rule),
             visible: data.visible.and_then(RenderVisibleEntities::get::<Mesh3d>),
         }
     }
@@ -243,24 +247,10 @@ impl Views<'_, '_> {
                 name: &data.shadow.pass_name,
                 fades: ViewFades::Nothing,
             },
-            cull: self.with_lods(cull, &key, rule),
+            cull: with_lods(cull, &key, (&self.eyes, self.detail()), rule),
             visible: visible.subviews.get(&key)?.1.get::<Mesh3d>(),
         })
     }
-}
-
-fn planes(frustum: &Frustum) -> CullView {
-    // Bevy lists the bottom plane before the top plane, the engine after it.
-    let [left, right, bottom, top, near, far] = frustum
-        .half_spaces
-        .map(|half_space| -> Vec4 { half_space.normal_d() });
-    CullView::from_planes([left, right, top, bottom, near, far])
-}
-
-/// The matrix of a view, without jitter.
-pub(super) fn clip_from_world(view: &ExtractedView) -> Mat4 {
-    view.clip_from_world
-        .unwrap_or_else(|| view.clip_from_view * view.world_from_view.to_matrix().inverse())
 }
 
 /// The axis along which Bevy sorts blended entities

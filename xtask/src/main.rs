@@ -108,6 +108,9 @@ enum Task {
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
+    /// Draws the demo and the small examples under Vulkan's validation layer, with its
+    /// synchronization checks: they may say what Bevy alone says
+    Validate,
     /// Only the set-up: finds a compiler and a GPU adapter, fetches or installs them if it may
     Setup,
     /// Prints the compiler that the tasks use, or runs a command with it
@@ -213,6 +216,7 @@ fn run(task: Task) -> Result<i32> {
             Ok(0)
         }
         Task::Soak { minutes, seed } => soak::run(&project, minutes, seed),
+        Task::Validate => validation::run(&project),
         Task::Setup => setup::run(&project),
         Task::Toolchain { command } => toolchain::run(&project, &command),
         Task::Tint => tint::run(&project),

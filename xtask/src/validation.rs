@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::examples;
 use crate::project::{Demo, Project, exit_code};
-use crate::setup::Apt;
+use crate::setup::{self, Apt, Wants};
 use crate::steps::Outcome;
 
 const LAYER: &str = "VK_LAYER_KHRONOS_validation";
@@ -40,6 +40,22 @@ const IDENTIFIERS: [&str; 5] = [
     "WARNING-",
     "BestPractices-",
 ];
+
+/// `cargo xtask validate`: the demo and the small examples.
+pub fn run(project: &Project) -> Result<i32> {
+    let demo = project.build_demo()?;
+    let wants = Wants {
+        window: false,
+        verbose: false,
+    };
+    setup::make_ready(&demo, wants)?;
+    for check in [check, check_examples] {
+        if let Outcome::Skipped(reason) = check(project, &demo)? {
+            println!("skipped: {reason}");
+        }
+    }
+    Ok(0)
+}
 
 /// Runs the demo under the layer, with the plugin and without, and compares what was said.
 pub fn check(project: &Project, demo: &Demo) -> Result<Outcome> {
@@ -69,7 +85,7 @@ pub fn check_examples(project: &Project, demo: &Demo) -> Result<Outcome> {
     let mut complaints = Vec::new();
     for name in examples::small(project)? {
         let picture = folder.join(format!("{name}.png"));
-        let said = run(
+        let said = run_under_layer(
             examples::gallery(project, &name, &picture),
             &folder.join(&name),
         )?;
@@ -123,11 +139,11 @@ fn run_demo(demo: &Demo, folder: &Path, name: &str, flags: &[&str]) -> Result<Me
         .arg("--out")
         .arg(folder.join("orbs.png"))
         .args(flags);
-    run(command, &folder)
+    run_under_layer(command, &folder)
 }
 
 /// Runs a program under the layer. What it said stays in the folder, whose last part names it.
-fn run(mut command: Command, folder: &Path) -> Result<Messages> {
+fn run_under_layer(mut command: Command, folder: &Path) -> Result<Messages> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let (said, layer_log) = (folder.join("stderr.log"), folder.join("layer.log"));
     let _ = std::fs::remove_dir_all(folder);

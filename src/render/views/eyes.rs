@@ -1,12 +1,13 @@
 //! From where views see levels of detail.
 
-use super::{Views, clip_from_world, detail::Detail, planes};
+use super::detail::Detail;
 use crate::{
     cull::{CullView, LodEye},
     render::lods::ShadowPixels,
 };
 use bevy::{
-    math::FloatOrd,
+    camera::primitives::Frustum,
+    math::{FloatOrd, Vec4},
     prelude::*,
     render::{
         sync_world::MainEntity,
@@ -24,25 +25,21 @@ pub(in crate::render) struct CameraEye {
     detail: Detail,
 }
 
-impl Views<'_, '_> {
-    /// The eyes of all cameras that draw meshes. A frozen camera sees levels from where it was
-    /// frozen.
-    pub(super) fn camera_eyes(&self) -> impl Iterator<Item = CameraEye> {
-        self.drawing_cameras().map(|data| {
-            let view = data.view;
-            let frozen = data.frozen.map(|frozen| planes(&frozen.0).with_eye().eye());
-            let frozen = frozen.filter(|eye| eye.w != 0.0);
-            CameraEye {
-                camera: view.retained_view_entity.main_entity,
-                position: match frozen {
-                    Some(eye) => eye.truncate() / eye.w,
-                    None => view.world_from_view.translation(),
-                },
-                is_orthographic: is_orthographic(view),
-                pixels: pixels_of_unit(view),
-                detail: self.detail().with(data.detail),
-            }
-        })
+impl CameraEye {
+    /// The eye of a camera that draws meshes. A frozen camera sees levels from where it was frozen.
+    pub fn new(view: &ExtractedView, frozen: Option<&Frustum>, detail: Detail) -> Self {
+        let frozen = frozen.map(|frustum| planes(frustum).with_eye().eye());
+        let frozen = frozen.filter(|eye| eye.w != 0.0);
+        Self {
+            camera: view.retained_view_entity.main_entity,
+            position: match frozen {
+                Some(eye) => eye.truncate() / eye.w,
+                None => view.world_from_view.translation(),
+            },
+            is_orthographic: is_orthographic(view),
+            pixels: pixels_of_unit(view),
+            detail,
+        }
     }
 }
 
@@ -74,42 +71,54 @@ pub(super) struct LodRule {
     pub origin: Option<Vec3>,
 }
 
-impl Views<'_, '_> {
-    /// The view with levels of detail as its camera sees them, or for a light that all cameras
-    /// share, as the camera next to the light's origin of levels does.
-    pub(super) fn with_lods(
-        &self,
-        view: CullView,
-        key: &RetainedViewEntity,
-        rule: LodRule,
-    ) -> CullView {
-        let eyes = &**self.eyes;
-        let own = [Some(key.main_entity), key.auxiliary_entity];
-        let of_view = eyes.iter().find(|eye| own.contains(&Some(eye.camera)));
-        let apart = |eye: &&CameraEye| {
-            let origin = rule.origin;
-            let apart = origin.map_or(0.0, |origin| eye.position.distance_squared(origin));
-            FloatOrd(apart)
-        };
-        let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
-            return view;
-        };
-        // What all cameras share stays with the settings.
-        let detail = of_view.map_or(self.detail(), |eye| eye.detail);
-        let shadow = shadow_pixels_of(eyes);
-        view.with_lods_of(LodEye {
-            position: rule.origin.unwrap_or(eye.position),
-            is_orthographic: eye.is_orthographic,
-            // If a size is not above 0, the quotient is infinite: no error is allowed, and no
-            // size is too small.
-            resolution: eye.pixels / detail.max_error(rule.is_shadow),
-            min_resolution: eye.pixels / detail.min_pixels(),
-            pixels: match rule.is_shadow {
-                true if shadow.is_orthographic == eye.is_orthographic => shadow.pixels,
-                true => 0.0,
-                false => eye.pixels,
-            },
-            fades: rule.fades,
-        })
-    }
+/// The view with levels of detail as its camera sees them, or for a light that all cameras
+/// share, as the camera next to the light's origin of levels does.
+pub(super) fn with_lods(
+    view: CullView,
+    key: &RetainedViewEntity,
+    (eyes, of_settings): (&[CameraEye], Detail),
+    rule: LodRule,
+) -> CullView {
+    let own = [Some(key.main_entity), key.auxiliary_entity];
+    let of_view = eyes.iter().find(|eye| own.contains(&Some(eye.camera)));
+    let apart = |eye: &&CameraEye| {
+        let origin = rule.origin;
+        let apart = origin.map_or(0.0, |origin| eye.position.distance_squared(origin));
+        FloatOrd(apart)
+    };
+    let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
+        return view;
+    };
+    // What all cameras share stays with the settings.
+    let detail = of_view.map_or(of_settings, |eye| eye.detail);
+    let shadow = shadow_pixels_of(eyes);
+    view.with_lods_of(LodEye {
+        position: rule.origin.unwrap_or(eye.position),
+        is_orthographic: eye.is_orthographic,
+        // If a size is not above 0, the quotient is infinite: no error is allowed, and no
+        // size is too small.
+        resolution: eye.pixels / detail.max_error(rule.is_shadow),
+        min_resolution: eye.pixels / detail.min_pixels(),
+        pixels: match rule.is_shadow {
+            true if shadow.is_orthographic == eye.is_orthographic => shadow.pixels,
+            true => 0.0,
+            false => eye.pixels,
+        },
+        fades: rule.fades,
+    })
+}
+
+/// The planes of a frustum.
+pub(super) fn planes(frustum: &Frustum) -> CullView {
+    // Bevy lists the bottom plane before the top plane, the engine after it.
+    let [left, right, bottom, top, near, far] = frustum
+        .half_spaces
+        .map(|half_space| -> Vec4 { half_space.normal_d() });
+    CullView::from_planes([left, right, top, bottom, near, far])
+}
+
+/// The matrix of a view, without jitter.
+pub(in crate::render) fn clip_from_world(view: &ExtractedView) -> Mat4 {
+    view.clip_from_world
+        .unwrap_or_else(|| view.clip_from_view * view.world_from_view.to_matrix().inverse())
 }
