@@ -204,28 +204,36 @@ fn steady_frames_allocate_nothing_but_what_wgpu_needs() {
         }
         // No set comes into view.
         let turn = turn(camera, 0.001);
-        for frame in 0..24 {
-            turn(&mut stage, frame);
-            stage.update(1);
-        }
-        stage.update(QUIET);
-        for (turns, what) in [(false, "still"), (true, "turning")] {
-            ASKS.store(true, Relaxed);
-            for frame in 0..FRAMES {
-                if turns {
-                    turn(&mut stage, frame);
-                }
-                stage.update(1);
-            }
-            ASKS.store(false, Relaxed);
-            let own = core::mem::take(&mut *OWN.lock().unwrap());
-            assert_eq!(
-                own,
-                Vec::<String>::new(),
-                "{sets} sets, {what}, hides: {hides}"
-            );
-        }
+        warm_up(&mut stage, &turn);
+        let nothing = Vec::<String>::new();
+        let what = format!("{sets} sets, hides: {hides}");
+        assert_eq!(own_allocations(&mut stage, |_, _| ()), nothing, "{what}");
+        let turning = own_allocations(&mut stage, &turn);
+        assert_eq!(turning, nothing, "{what}, turning");
+        // What the plugin allocates for a new set is found.
+        spawn_sets(&mut stage, 1);
+        assert_ne!(own_allocations(&mut stage, |_, _| ()), nothing, "{what}");
     }
+}
+
+/// The plugin's functions that allocate in some frames.
+fn own_allocations(stage: &mut Stage, act: impl Fn(&mut Stage, u32)) -> Vec<String> {
+    ASKS.store(true, Relaxed);
+    for frame in 0..FRAMES {
+        act(stage, frame);
+        stage.update(1);
+    }
+    ASKS.store(false, Relaxed);
+    core::mem::take(&mut *OWN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Frames in which lists get their length, and then nothing happens.
+fn warm_up(stage: &mut Stage, act: impl Fn(&mut Stage, u32)) {
+    for frame in 0..24 {
+        act(stage, frame);
+        stage.update(1);
+    }
+    stage.update(QUIET);
 }
 
 /// Frames until nothing is in flight, and buffers follow the rows that are awake.
@@ -376,11 +384,7 @@ fn table() -> String {
             stage.entity(camera).insert(InstanceOcclusion::default());
         }
         let turn = turn(camera, 0.3);
-        for frame in 0..24 {
-            turn(&mut stage, frame);
-            stage.update(1);
-        }
-        stage.update(QUIET);
+        warm_up(&mut stage, &turn);
         add(name, "still", Costs::of(&mut stage, |_, _| ()));
         add(name, "the camera turns", Costs::of(&mut stage, &turn));
         let moved = |stage: &mut Stage, frame: u32| {
@@ -390,10 +394,8 @@ fn table() -> String {
         };
         add(name, "one set moves", Costs::of(&mut stage, moved));
         let edited = |stage: &mut Stage, frame: u32| {
-            let handle = stage.entity(set).get::<GpuInstances>().unwrap().0.clone();
-            let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
             let place = Vec3::Y * frame as f32;
-            sets.get_mut(&handle).unwrap().set(3, place).unwrap();
+            stage.edit_set(set, |set| set.set(3, place).unwrap());
         };
         add(name, "one instance moves", Costs::of(&mut stage, edited));
     }

@@ -6,7 +6,7 @@
 use super::batch_sets::sun;
 use crate::scene::{How, Stage, assert_same_picture};
 use bevy::{
-    camera::{ClearColorConfig, RenderTarget, visibility::Visibility},
+    camera::visibility::Visibility,
     light::{
         DirectionalLightShadowMap, NotShadowCaster, PointLightShadowMap, ShadowFilteringMethod,
     },
@@ -132,25 +132,7 @@ fn spawn_city(stage: &mut Stage) -> City {
     // Users have Bevy's filter of shadows.
     let filter = ShadowFilteringMethod::default();
     let camera = stage.camera(look(0), (HIDES, filter));
-    let target = RenderTarget::Image(stage.target.clone().into());
-    let ui = Camera {
-        order: 1,
-        clear_color: ClearColorConfig::None,
-        ..default()
-    };
-    // With other samples than the 3D camera, it would have its own texture, which nothing clears, and
-    // which had been the 3D camera's if Bevy lists the two in another order than before.
-    let ui = stage.spawn((Camera2d, ui, target, Msaa::Off));
-    let panel = Node {
-        position_type: PositionType::Absolute,
-        left: px(12),
-        top: px(9),
-        width: px(60),
-        height: px(20),
-        ..default()
-    };
-    let color = BackgroundColor(Color::srgba(0.1, 0.8, 0.2, 0.6));
-    stage.spawn((panel, color, UiTargetCamera(ui)));
+    stage.interface(1);
     City {
         camera,
         houses,

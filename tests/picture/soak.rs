@@ -7,11 +7,14 @@
 //! `SOAK_MINUTES=60` goes on with the next seeds for an hour (`cargo xtask soak`). An app that fails
 //! is made smaller: what is left of its acts is printed.
 
+mod acts;
+
 use super::{batch_sets::sun, red, scatter::window};
 use crate::scene::{How, SIZE, Stage, different_pixels, field, field_of};
+use acts::{Act, CROWD, Edit, Part, Place, Thing, act};
 use bevy::{
     camera::{
-        RenderTarget, Viewport,
+        Viewport,
         visibility::{NoFrustumCulling, RenderLayers},
     },
     core_pipeline::prepass::{DepthPrepass, NormalPrepass},
@@ -26,138 +29,12 @@ use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
 use core::f32::consts::TAU;
 use proptest::{
     collection::vec,
-    prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
-
-/// A place near the origin, in tenths of a unit.
-type Place = [i8; 3];
-
-/// What happens to the app. Numbers of sets and instances wrap around: an act without the ones
-/// before it is an act, too.
-#[derive(Clone, Debug)]
-enum Act {
-    Spawn {
-        count: u16,
-        mesh: u8,
-        paint: u8,
-        kind: u8,
-        at: Place,
-    },
-    /// Small sets, so many that their rows share views.
-    Crowd(u8, Place),
-    Despawn(u8),
-    Edit(u8, Edit),
-    Move(u8, Place, bool),
-    Toggle(u8, Part),
-    Detach(u8, u16),
-    Attach(u8),
-    Look(u8),
-    Switch(Thing),
-    Tier(u8),
-    Setting(u8),
-    Frames(u8),
-    Check,
-}
-
-#[derive(Clone, Debug)]
-enum Edit {
-    Push(Place),
-    Extend(u16),
-    Set(u16, Place),
-    Hide(u16),
-    Show(u16),
-    SwapRemove(u16),
-    Truncate(u16),
-    Sort,
-    Replace(u16),
-}
-
-/// What a set has or has not.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
-    Hidden,
-    OtherLayer,
-    Levels,
-    NoSorting,
-}
-
-/// What an app has or has not.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Thing {
-    Occlusion,
-    Prepass,
-    SecondCamera,
-    SunShadows,
-    LampShadows,
-    Viewport,
-    Interface,
-}
-
-fn place() -> impl Strategy<Value = Place> {
-    [-60i8..60, -25i8..25, -60i8..60]
-}
-
-fn edits() -> impl Strategy<Value = Edit> {
-    prop_oneof![
-        place().prop_map(Edit::Push),
-        (1u16..700).prop_map(Edit::Extend),
-        (any::<u16>(), place()).prop_map(|(id, place)| Edit::Set(id, place)),
-        any::<u16>().prop_map(Edit::Hide),
-        any::<u16>().prop_map(Edit::Show),
-        any::<u16>().prop_map(Edit::SwapRemove),
-        any::<u16>().prop_map(Edit::Truncate),
-        Just(Edit::Sort),
-        (1u16..700).prop_map(Edit::Replace),
-    ]
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    let parts = [
-        Part::Hidden,
-        Part::OtherLayer,
-        Part::Levels,
-        Part::NoSorting,
-    ];
-    let things = [
-        Thing::Occlusion,
-        Thing::Prepass,
-        Thing::SecondCamera,
-        Thing::SunShadows,
-        Thing::LampShadows,
-        Thing::Viewport,
-        Thing::Interface,
-    ];
-    let looks = [any::<u8>(), any::<u8>(), any::<u8>()];
-    let spawn = (1u16..600, looks, place());
-    let spawn = spawn.prop_map(|(count, [mesh, paint, kind], at)| Act::Spawn {
-        count,
-        mesh,
-        paint,
-        kind,
-        at,
-    });
-    prop_oneof![
-        4 => spawn,
-        1 => (CROWD as u8..140, place()).prop_map(|(count, place)| Act::Crowd(count, place)),
-        1 => any::<u8>().prop_map(Act::Despawn),
-        6 => (any::<u8>(), edits()).prop_map(|(set, edit)| Act::Edit(set, edit)),
-        3 => (any::<u8>(), place(), any::<bool>()).prop_map(|(set, at, is_flat)| Act::Move(set, at, is_flat)),
-        3 => (any::<u8>(), prop::sample::select(parts.to_vec())).prop_map(|(set, part)| Act::Toggle(set, part)),
-        2 => (any::<u8>(), any::<u16>()).prop_map(|(set, id)| Act::Detach(set, id)),
-        1 => any::<u8>().prop_map(Act::Attach),
-        3 => any::<u8>().prop_map(Act::Look),
-        2 => prop::sample::select(things.to_vec()).prop_map(Act::Switch),
-        1 => any::<u8>().prop_map(Act::Tier),
-        1 => any::<u8>().prop_map(Act::Setting),
-        4 => (1u8..4).prop_map(Act::Frames),
-        1 => Just(Act::Check),
-    ]
-}
 
 fn at(place: Place) -> Vec3 {
     Vec3::from_array(place.map(f32::from)) / 10.0
@@ -310,23 +187,7 @@ fn surround(stage: &mut Stage, things: &[Thing], turn: u8) -> [Vec<Entity>; 2] {
     }
     let mut others = Vec::new();
     if has(Thing::Interface) {
-        let camera = Camera {
-            order: 2,
-            clear_color: ClearColorConfig::None,
-            ..default()
-        };
-        let target = RenderTarget::Image(stage.target.clone().into());
-        let camera = stage.spawn((Camera2d, camera, target, Msaa::Off));
-        let panel = Node {
-            position_type: PositionType::Absolute,
-            left: px(9),
-            top: px(7),
-            width: px(40),
-            height: px(25),
-            ..default()
-        };
-        let color = BackgroundColor(Color::srgba(0.1, 0.8, 0.2, 0.6));
-        others.extend([camera, stage.spawn((panel, color, UiTargetCamera(camera)))]);
+        others.extend(stage.interface(2));
     }
     let sun = stage.spawn(sun(2, 40.0));
     let lamp = PointLight {
@@ -366,9 +227,6 @@ fn prepare(app: &mut App) {
         .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
 }
 
-/// The fewest sets of a crowd.
-const CROWD: usize = 90;
-
 /// Frames until what no set uses any more is released.
 const QUIET: usize = 140;
 
@@ -405,7 +263,7 @@ fn run(acts: &[Act]) {
     stage.update(QUIET);
     let left = stage.report();
     assert_eq!((left.instances, left.draw_calls), (0, 0), "{left:?}");
-    let more = left.gpu_bytes - before;
+    let more = left.gpu_bytes.saturating_sub(before);
     assert!(more < MAX_LEFT, "{more} bytes are left on the GPU");
 }
 
@@ -465,7 +323,7 @@ impl Model {
                 if let Some(at) = at_set(number)
                     && self.sets[at].kind.is_edited()
                 {
-                    edit(stage, self.sets[at].entity, change);
+                    stage.edit_set(self.sets[at].entity, |set| edit(set, change));
                 }
             }
             Act::Move(number, to, is_flat) => {
@@ -678,27 +536,14 @@ fn content(stage: &Stage, entity: Entity) -> &InstanceSet {
     world.resource::<Assets<InstanceSet>>().get(handle).unwrap()
 }
 
-fn edit(stage: &mut Stage, entity: Entity, edit: &Edit) {
-    let world = stage.app.world_mut();
-    let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
-    let mut sets = world.resource_mut::<Assets<InstanceSet>>();
-    let mut set = sets.get_mut(&handle).unwrap();
+fn edit(set: &mut InstanceSet, edit: &Edit) {
     let len = set.len() as u32;
     let more = |count: u16| field_of(count.into(), ScaleKind::Uniform);
-    if let Edit::Replace(count) = edit {
-        *set = more(*count);
-        return;
-    }
-    if let Edit::Extend(count) = edit {
-        set.extend(more(*count).iter()).unwrap();
-        return;
-    }
-    if let Edit::Push(place) = edit {
-        set.push(at(*place)).unwrap();
-        return;
-    }
     let id = |id: u16| u32::from(id) % len.max(1);
     match edit {
+        Edit::Replace(count) => *set = more(*count),
+        Edit::Extend(count) => set.extend(more(*count).iter()).unwrap(),
+        Edit::Push(place) => drop(set.push(at(*place)).unwrap()),
         Edit::Set(to, place) if len > 0 => set.set(id(*to), at(*place)).unwrap(),
         Edit::Hide(at) if len > 0 => set.hide(id(*at)).unwrap(),
         Edit::Show(at) if len > 0 => set.show(id(*at)).unwrap(),

@@ -99,12 +99,10 @@ fn play(stage: &mut Stage, props: &Props) -> Vec<Entity> {
     ));
     stage.update(3);
     for set in [leveled, tagged] {
-        let handle = stage.entity(set).get::<GpuInstances>().unwrap().0.clone();
-        let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
-        let mut set = sets.get_mut(&handle).unwrap();
-        let more: Vec<_> = field(400, true).iter().collect();
-        set.extend(more).unwrap();
-        set.hide(3).unwrap();
+        stage.edit_set(set, |set| {
+            set.extend(field(400, true).iter()).unwrap();
+            set.hide(3).unwrap();
+        });
     }
     stage.update(2);
     let mut camera = stage.entity(props.camera);

@@ -144,7 +144,7 @@ fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     wait_for_device(stage, before);
 }
 
-/// Lets the app run until Bevy has made another device than the first ones, and has drawn with it.
+/// Lets the app run until the renderer has started more often than `before`, and has drawn since.
 fn wait_for_device(stage: &mut Stage, before: u32) {
     for _ in 0..100 {
         stage.update(1);

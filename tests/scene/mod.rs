@@ -284,6 +284,37 @@ impl Stage {
         camera
     }
 
+    /// A camera for an interface, drawn in this order after others, and a panel that it shows.
+    pub fn interface(&mut self, order: isize) -> [Entity; 2] {
+        let camera = Camera {
+            order,
+            clear_color: ClearColorConfig::None,
+            ..default()
+        };
+        let target = RenderTarget::Image(self.target.clone().into());
+        // With other samples than the 3D camera, it would have its own texture, which nothing
+        // clears, and which had been the 3D camera's if Bevy lists the two in another order than
+        // before.
+        let camera = self.spawn((Camera2d, camera, target, Msaa::Off));
+        let panel = Node {
+            position_type: PositionType::Absolute,
+            left: px(12),
+            top: px(9),
+            width: px(60),
+            height: px(20),
+            ..default()
+        };
+        let color = BackgroundColor(Color::srgba(0.1, 0.8, 0.2, 0.6));
+        [camera, self.spawn((panel, color, UiTargetCamera(camera)))]
+    }
+
+    /// Edits the set of an entity.
+    pub fn edit_set(&mut self, entity: Entity, edit: impl FnOnce(&mut InstanceSet)) {
+        let handle = self.entity(entity).get::<GpuInstances>().unwrap().0.clone();
+        let mut sets = self.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+        edit(&mut sets.get_mut(&handle).unwrap());
+    }
+
     /// A sun, a point light and a spot light, with or without shadows.
     pub fn lights(&mut self, shadows: bool) {
         self.spawn((

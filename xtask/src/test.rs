@@ -27,7 +27,7 @@ pub const WORKSPACE: &[&str] = &[
 /// The same in parts, for CI: the first two take about the same time, and run at once, since apps
 /// wait for each other in a program. The third looks at times, and so runs alone.
 pub const PARTS: [&[&str]; 3] = [
-    &["--test", "app", "--test", "adapters"],
+    &["--test", "app", "--test", "adapters", "--test", "logged"],
     &[
         "--lib",
         "--bins",
@@ -39,8 +39,6 @@ pub const PARTS: [&[&str]; 3] = [
         "frame",
         "--test",
         "hostile",
-        "--test",
-        "logged",
         "--test",
         "picture",
         "--test",

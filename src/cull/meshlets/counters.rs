@@ -8,21 +8,21 @@ use super::{
 use crate::cull::DrawList;
 use std::collections::HashSet;
 
-/// The results of a frame, and what they mean.
-fn results(frame: u64, bytes: &[u8], meanings: &mut Meanings) -> Results {
+/// A copy of the results of a frame, and what they mean.
+fn copied(frame: u64, bytes: &[u8], meanings: &mut Meanings) -> Results {
     (frame, bytes.to_vec(), core::mem::take(meanings))
 }
 
 impl MeshletCuller {
     /// Grows the buffers that were too small a few frames ago.
     pub(super) fn learn(&mut self) {
-        if let Some(results) = self.readback.collect(results) {
+        if let Some(results) = self.readback.collect(copied) {
             self.counts = Some(self.take_results(results));
         }
         let views: Vec<_> = self.late.keys().copied().collect();
         for view in views {
             let late = self.late.get_mut(&view);
-            let Some(results) = late.and_then(|late| late.readback.collect(results)) else {
+            let Some(results) = late.and_then(|late| late.readback.collect(copied)) else {
                 continue;
             };
             let counts = self.take_results(results);

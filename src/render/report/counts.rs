@@ -245,7 +245,7 @@ impl LateCounts {
         self.0.clear();
     }
 
-    /// Whether counters of a view that hides are older than those of its frame.
+    /// Whether the counters of a view that hides are older than these, of its frame.
     pub fn is_behind(&self, counts: &FrameCounts, views: &[FrameView]) -> bool {
         let hides = |key: &RetainedViewEntity| {
             let mut early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
@@ -278,5 +278,58 @@ impl LateCounts {
             view: index,
             ..*row
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::views::ViewFades;
+    use bevy::prelude::Entity;
+
+    fn view(index: u32) -> FrameView {
+        let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
+        FrameView {
+            key: RetainedViewEntity::new(entity.into(), None, 0),
+            kind: ViewKind::Camera,
+            name: String::new(),
+            fades: ViewFades::All,
+        }
+    }
+
+    fn counts(frame: u64, view: u32, list: DrawList) -> FrameCounts {
+        FrameCounts {
+            frame,
+            rows: vec![RowCount {
+                request: 1,
+                view,
+                level: 0,
+                tested: 9,
+                visible: 4,
+                list,
+                element_count: 3,
+            }],
+            ..FrameCounts::default()
+        }
+    }
+
+    #[test]
+    fn late_counters_are_behind_if_a_view_that_hides_has_older_ones() {
+        let views = [view(1), view(2)];
+        let (mut late, mut pauses) = (LateCounts::default(), OcclusionPauses::default());
+        let early = |frame| counts(frame, 1, DrawList::Early);
+        assert!(!late.is_behind(&early(4), &views), "nothing has come yet");
+        late.take(&mut counts(4, 1, DrawList::Late), &views, &mut pauses);
+        assert!(!late.is_behind(&early(4), &views));
+        assert!(late.is_behind(&early(8), &views));
+        let no_longer = counts(8, 1, DrawList::Kept);
+        assert!(
+            !late.is_behind(&no_longer, &views),
+            "the view hides nothing"
+        );
+        let other = counts(8, 0, DrawList::Early);
+        assert!(!late.is_behind(&other, &views), "another view hides");
+        late.take(&mut counts(8, 1, DrawList::Late), &views, &mut pauses);
+        assert!(!late.is_behind(&early(8), &views));
     }
 }

@@ -144,7 +144,7 @@ pub(in crate::render) fn finish_culling(
     let mut late_overflow = 0;
     let mut has_lists = false;
     let arrived = culler.swap_counts(device.wgpu_device(), &mut counts);
-    // Counters of a frame are answered in this order, by any thread: those of late lists may follow
+    // The counters of a frame are answered in this order, by any thread: the late lists' may follow
     // in the next frame.
     culler.take_late_counts(device.wgpu_device(), |counts| {
         late_overflow += counts.overflow;

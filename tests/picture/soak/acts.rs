@@ -1,0 +1,132 @@
+//! What may happen to a random app.
+
+use proptest::prelude::*;
+
+/// A place near the origin, in tenths of a unit.
+pub type Place = [i8; 3];
+
+/// The fewest sets of a crowd.
+pub const CROWD: usize = 90;
+
+/// What happens to the app. Numbers of sets and instances wrap around: an act without the ones
+/// before it is an act, too.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Spawn {
+        count: u16,
+        mesh: u8,
+        paint: u8,
+        kind: u8,
+        at: Place,
+    },
+    /// Small sets. Their rows are more than have their own planes, so they share views.
+    Crowd(u8, Place),
+    Despawn(u8),
+    Edit(u8, Edit),
+    Move(u8, Place, bool),
+    Toggle(u8, Part),
+    Detach(u8, u16),
+    Attach(u8),
+    Look(u8),
+    Switch(Thing),
+    Tier(u8),
+    Setting(u8),
+    Frames(u8),
+    Check,
+}
+
+#[derive(Clone, Debug)]
+pub enum Edit {
+    Push(Place),
+    Extend(u16),
+    Set(u16, Place),
+    Hide(u16),
+    Show(u16),
+    SwapRemove(u16),
+    Truncate(u16),
+    Sort,
+    Replace(u16),
+}
+
+/// What a set has or has not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Part {
+    Hidden,
+    OtherLayer,
+    Levels,
+    NoSorting,
+}
+
+/// What an app has or has not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Thing {
+    Occlusion,
+    Prepass,
+    SecondCamera,
+    SunShadows,
+    LampShadows,
+    Viewport,
+    Interface,
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    [-60i8..60, -25i8..25, -60i8..60]
+}
+
+fn edits() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        place().prop_map(Edit::Push),
+        (1u16..700).prop_map(Edit::Extend),
+        (any::<u16>(), place()).prop_map(|(id, place)| Edit::Set(id, place)),
+        any::<u16>().prop_map(Edit::Hide),
+        any::<u16>().prop_map(Edit::Show),
+        any::<u16>().prop_map(Edit::SwapRemove),
+        any::<u16>().prop_map(Edit::Truncate),
+        Just(Edit::Sort),
+        (1u16..700).prop_map(Edit::Replace),
+    ]
+}
+
+/// Any of them.
+pub fn act() -> impl Strategy<Value = Act> {
+    let parts = [
+        Part::Hidden,
+        Part::OtherLayer,
+        Part::Levels,
+        Part::NoSorting,
+    ];
+    let things = [
+        Thing::Occlusion,
+        Thing::Prepass,
+        Thing::SecondCamera,
+        Thing::SunShadows,
+        Thing::LampShadows,
+        Thing::Viewport,
+        Thing::Interface,
+    ];
+    let looks = [any::<u8>(), any::<u8>(), any::<u8>()];
+    let spawn = (1u16..600, looks, place());
+    let spawn = spawn.prop_map(|(count, [mesh, paint, kind], at)| Act::Spawn {
+        count,
+        mesh,
+        paint,
+        kind,
+        at,
+    });
+    prop_oneof![
+        4 => spawn,
+        1 => (CROWD as u8..140, place()).prop_map(|(count, place)| Act::Crowd(count, place)),
+        1 => any::<u8>().prop_map(Act::Despawn),
+        6 => (any::<u8>(), edits()).prop_map(|(set, edit)| Act::Edit(set, edit)),
+        3 => (any::<u8>(), place(), any::<bool>()).prop_map(|(set, at, is_flat)| Act::Move(set, at, is_flat)),
+        3 => (any::<u8>(), prop::sample::select(parts.to_vec())).prop_map(|(set, part)| Act::Toggle(set, part)),
+        2 => (any::<u8>(), any::<u16>()).prop_map(|(set, id)| Act::Detach(set, id)),
+        1 => any::<u8>().prop_map(Act::Attach),
+        3 => any::<u8>().prop_map(Act::Look),
+        2 => prop::sample::select(things.to_vec()).prop_map(Act::Switch),
+        1 => any::<u8>().prop_map(Act::Tier),
+        1 => any::<u8>().prop_map(Act::Setting),
+        4 => (1u8..4).prop_map(Act::Frames),
+        1 => Just(Act::Check),
+    ]
+}
