@@ -74,14 +74,16 @@ pub mod prelude {
     pub use crate::render::MeshletMesh3d;
     #[cfg(feature = "bevy")]
     pub use crate::render::{
-        AggregateDetail, CameraDetail, CullingRadius, CullingReport, DetachedInstance,
-        FreezeCulling, GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems, GpuInstances,
-        InstanceCommands, InstanceImpostor, InstanceLod, InstanceLods, InstanceMeshUniforms,
-        InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady, InstanceTint,
-        InstanceTintPlugin, InstanceUploadProgress, InstanceVisibilityRange, LodMesh,
-        NoInstanceSorting, NoOcclusionCulling, Scatter, TintedMaterial, TuningSource, ViewKind,
-        Wind,
+        AggregateDetail, AnimationPoses, AnimationSource, AnimationState, CameraDetail,
+        CullingRadius, CullingReport, DetachedInstance, FreezeCulling, GpuCullingPlugin,
+        GpuCullingSettings, GpuCullingSystems, GpuInstances, InstanceAnimation, InstanceCommands,
+        InstanceImpostor, InstanceLod, InstanceLods, InstanceMeshUniforms, InstanceOcclusion,
+        InstanceOffset, InstanceScene, InstanceSceneReady, InstanceTint, InstanceTintPlugin,
+        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
+        NoOcclusionCulling, Scatter, TintedMaterial, TuningSource, ViewKind, Wind,
     };
+    #[cfg(feature = "animation")]
+    pub use crate::render::{AnimationBaked, BakeAnimation};
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};
     #[cfg(feature = "gizmos")]
@@ -97,6 +99,9 @@ pub mod prelude {
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[cfg(feature = "animation")]
+    #[doc = include_str!("../docs/guide/animation.md")]
+    struct Animation;
     #[doc = include_str!("../docs/guide/files.md")]
     struct Files;
     #[doc = include_str!("../docs/guide/getting-started.md")]

@@ -29,6 +29,7 @@
 //! `tint` is a material for sets and meshes, with its own plugin.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
+mod animation;
 mod batch_sets;
 mod bindings;
 mod bounds;
@@ -86,6 +87,11 @@ mod views;
 mod wind;
 mod withheld;
 
+#[cfg(feature = "animation")]
+pub use animation::{AnimationBaked, BakeAnimation};
+pub use animation::{
+    AnimationError, AnimationPoses, AnimationSource, AnimationState, InstanceAnimation, PoseClip,
+};
 pub use components::{
     CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms, NoInstanceSorting,
 };

@@ -16,6 +16,8 @@ mod from_file;
 mod gltf_forest;
 #[path = "../gpu_written.rs"]
 mod gpu_written;
+#[path = "../herd.rs"]
+mod herd;
 #[path = "../impostors.rs"]
 mod impostors;
 #[path = "../lod.rs"]
@@ -96,7 +98,7 @@ macro_rules! example {
     };
 }
 
-pub const EXAMPLES: [Example; 22] = [
+pub const EXAMPLES: [Example; 23] = [
     example!(city),
     example!(crowd, 1_500),
     example!(custom_material),
@@ -107,6 +109,10 @@ pub const EXAMPLES: [Example; 22] = [
     Example {
         still: Some(still::ORBS),
         ..example!(gpu_written, 20_000)
+    },
+    Example {
+        is_ready: herd::is_ready,
+        ..example!(herd, 700)
     },
     example!(impostors, 2_000),
     example!(lod, 400),

@@ -1,6 +1,10 @@
 //! What a set's pipelines and draws bind at group 2.
 
-use super::{draw_slots::SlotBuffers, mesh_metadata::METADATA_BYTES};
+use super::{
+    animation::{POSES_BINDING, poses_layout},
+    draw_slots::SlotBuffers,
+    mesh_metadata::METADATA_BYTES,
+};
 use crate::cull::{BatchVersion, CullError, guarded};
 use bevy::{
     material::MaterialProperties,
@@ -20,6 +24,8 @@ use core::num::NonZero;
 /// scales, data.
 const SLOT_BINDING: u32 = 20;
 
+/// Binding of Bevy's mesh uniforms.
+const UNIFORMS_BINDING: u32 = 0;
 /// Binding of Bevy's mesh metadata. A set's is a uniform ([`mesh_metadata`](super::mesh_metadata)).
 pub(super) const METADATA_BINDING: u32 = 9;
 /// Shader def of Bevy's: the mesh metadata is the uniform of one mesh.
@@ -47,6 +53,9 @@ pub(super) struct DrawVersion {
 pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
     let mut layout = mesh.clone();
     layout.label = "gpu_culling set layout".into();
+    // Bevy's skins have more. A set's poses are in a texture, which all sets bind.
+    let is_kept = |binding| binding == UNIFORMS_BINDING || binding == METADATA_BINDING;
+    layout.entries.retain(|entry| is_kept(entry.binding));
     for entry in &mut layout.entries {
         if entry.binding == METADATA_BINDING {
             entry.ty = wgpu::BindingType::Buffer {
@@ -79,6 +88,7 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
         ),
     );
     layout.entries.extend(ours.iter().copied());
+    layout.entries.push(poses_layout());
     layout
 }
 
@@ -98,6 +108,7 @@ pub(super) fn set_bind_group(
         window,
         uniforms,
         metadata,
+        poses,
         ..
     } = slots;
     let entry = |binding, buffer, bytes| BindGroupEntry {
@@ -109,7 +120,7 @@ pub(super) fn set_bind_group(
         }),
     };
     let mut entries = vec![
-        entry(0, uniforms, uniforms.size()),
+        entry(UNIFORMS_BINDING, uniforms, uniforms.size()),
         entry(METADATA_BINDING, metadata, METADATA_BYTES),
         entry(SLOT_BINDING, slots, window),
     ];
@@ -118,6 +129,10 @@ pub(super) fn set_bind_group(
         binding,
         resource: buffer.as_entire_binding(),
     }));
+    entries.push(BindGroupEntry {
+        binding: POSES_BINDING,
+        resource: BindingResource::TextureView(poses),
+    });
     guarded(device.wgpu_device(), "gpu_culling set", || {
         device.create_bind_group("gpu_culling set", layout, &entries)
     })

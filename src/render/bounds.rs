@@ -3,6 +3,7 @@
 mod changes;
 
 use super::{
+    animation::InstanceAnimation,
     components::{CullingRadius, GpuInstances},
     cpu_times::{CpuClock, CpuStage},
     lods::{ImpostorOf, SetImpostor, SetLods},
@@ -48,6 +49,7 @@ pub(super) struct BoundedSet {
     radius: Option<&'static CullingRadius>,
     offset: Option<&'static InstanceOffset>,
     wind: Option<&'static Wind>,
+    animation: Option<&'static InstanceAnimation>,
     lods: Option<&'static SetLods>,
     impostor: Option<&'static SetImpostor>,
     impostor_of: Option<&'static ImpostorOf>,
@@ -66,6 +68,7 @@ enum Problem {
     NoBounds,
     BadRadius,
     BadOffset,
+    NoJoints,
     NoMesh,
     TooLarge,
 }
@@ -75,8 +78,8 @@ impl Problem {
     fn text(self) -> &'static str {
         match self {
             Self::Skinned => {
-                "the set is not drawn, because it cannot have a SkinnedMesh. Bake the pose into the mesh, or move its \
-                 vertices in a vertex shader that imports bevy_gpu_culling::draw_instance"
+                "the set is not drawn, because it cannot have a SkinnedMesh: all instances would share one pose. Replace it \
+                 by an InstanceAnimation, or bake the pose into the mesh"
             }
             Self::Lightmapped => {
                 "the set is not drawn, because its instances cannot share one Lightmap. Remove the component"
@@ -96,6 +99,10 @@ impl Problem {
             Self::TooLarge => {
                 "the largest instances are not drawn, because their scale times the radius of the mesh's sphere is not \
                  below 3e38. Give them smaller scales"
+            }
+            Self::NoJoints => {
+                "no sphere holds the poses of its InstanceAnimation, because the mesh has no attributes JOINT_INDEX and \
+                 JOINT_WEIGHT, or no vertices on the CPU. Add the attributes, or a CullingRadius that holds all poses"
             }
             Self::NoMesh => {
                 "the set is not drawn, because the entity has no Mesh3d, no MeshletMesh3d and no InstanceScene. Add one"
@@ -155,6 +162,13 @@ pub(super) fn update_bounds(
         if !meshes.meshes.contains(mesh) {
             continue;
         }
+        // Not drawn before it has a pose.
+        let animation = item.animation.map(|animation| animation.poses.id());
+        if animation.is_some_and(|poses| !meshes.have_poses(poses)) {
+            let mut entity = commands.entity(entity);
+            entity.try_remove::<(SetSphere, Aabb)>();
+            continue;
+        }
         let sphere = if item.is_skinned {
             Err(Problem::Skinned)
         } else if item.is_lightmapped {
@@ -176,8 +190,30 @@ pub(super) fn update_bounds(
                 let sphere = offset_sphere(own.unwrap_or(offset).as_ref(), sphere);
                 Some(sphere.grown(wind.map_or(0.0, Wind::reach)))
             });
-            let around = || meshes.sphere_of(mesh);
-            let sphere = culling_sphere(around, item.radius, item.lods, bad_radius);
+            let posed = animation.map(|poses| {
+                let levels = item.lods.into_iter().flat_map(SetLods::meshes);
+                let spheres = levels.filter_map(|level| meshes.sphere_in_poses(level, poses));
+                let levels: Vec<_> = spheres.collect();
+                let own = meshes.sphere_in_poses(mesh, poses);
+                own.map(|own| {
+                    levels
+                        .into_iter()
+                        .fold(own, BoundingSphere::enlarged_around)
+                })
+            });
+            let around = || posed.flatten().or_else(|| meshes.sphere_of(mesh));
+            // Those of levels are without a pose.
+            let lods = item.lods.filter(|_| !matches!(posed, Some(Some(_))));
+            let sphere = culling_sphere(around, item.radius, lods, bad_radius);
+            if posed == Some(None)
+                && item
+                    .radius
+                    .copied()
+                    .and_then(CullingRadius::checked)
+                    .is_none()
+            {
+                told.tell(entity, Problem::NoJoints);
+            }
             sphere.map(|sphere| {
                 let reach = item.wind.map_or(0.0, Wind::reach);
                 let behind_offset = |sphere| offset_sphere(offset.as_ref(), sphere).grown(reach);

@@ -1,7 +1,8 @@
 //! Instances that become entities, and become instances again.
 
 use super::{
-    components::GpuInstances, lods::InstanceImpostor, names::AssetNames, offset::InstanceOffset,
+    animation::InstanceAnimation, components::GpuInstances, lods::InstanceImpostor,
+    names::AssetNames, offset::InstanceOffset,
 };
 use crate::instance::{InstanceError, InstanceId, InstanceSet, InstanceTransform};
 use bevy::{
@@ -57,7 +58,9 @@ pub trait InstanceCommands {
     /// material, the [`RenderLayers`] and the shadow components of `set`, and [`DetachedInstance`].
     /// If `set` has an [`InstanceOffset`], or children that draw the same set, such as the parts of
     /// an [`InstanceScene`](super::InstanceScene), the entity has a child for each of them. Levels
-    /// of detail, tints and other data of instances are not taken over.
+    /// of detail, tints and other data of instances are not taken over. What has an
+    /// [`InstanceAnimation`](super::InstanceAnimation) is left out: give the entity a
+    /// `WorldAssetRoot` of the same scene, and have its `AnimationPlayer` play.
     ///
     /// All entities that draw the set's asset lose the instance.
     ///
@@ -190,6 +193,8 @@ fn parts_of(world: &World, owner: Entity, asset: AssetId<InstanceSet>) -> Vec<Pa
         instances.is_some_and(|instances| instances.id() == asset)
             && world.get::<InstanceImpostor>(*part).is_none()
             && world.get::<Mesh3d>(*part).is_some()
+            // Bevy draws a mesh with joints only with a SkinnedMesh.
+            && world.get::<InstanceAnimation>(*part).is_none()
     };
     let part = |entity: Entity| {
         let offset = world.get::<InstanceOffset>(entity);

@@ -27,6 +27,7 @@ pub(super) use info::{
 pub(super) use room::{GRANULES_OF_TABLE, SLOT_BYTES, SLOT_STRIDE, SlotTable, UNIFORM_BYTES};
 
 use super::{
+    animation::{AnimationClock, PoseTable, PoseTexture},
     entity_uniforms::EntityUniform,
     mesh_metadata::{CompressedMeshes, MetadataBuffer},
     offset::SlotOffset,
@@ -39,7 +40,7 @@ use bevy::{
     platform::collections::HashMap,
     prelude::*,
     render::{
-        render_resource::Buffer,
+        render_resource::{Buffer, TextureView},
         renderer::{RenderDevice, RenderQueue},
         sync_world::{MainEntity, MainEntityHashMap},
     },
@@ -50,7 +51,7 @@ use room::{Buffers, Room};
 use slot::{Rows, Slot};
 
 /// Place of a [`SlotOffset`] in a slot, in bytes.
-const OFFSET_BEGIN: u64 = 288;
+const OFFSET_BEGIN: u64 = 304;
 /// Fewer slots than this are kept, whether or not views see their sets.
 const MANY_SLOTS: usize = 4096;
 /// More slots than this are kept only if the sets that are drawn need as large a buffer: a binding
@@ -101,6 +102,8 @@ pub(super) struct DrawSlots {
     buffers: Option<Buffers>,
     /// What compressed meshes are decoded with.
     metadata: MetadataBuffer,
+    /// What vertices with joints are moved by.
+    poses: PoseTexture,
     /// Bumped when a buffer is replaced.
     pub generation: u64,
     /// Transforms and offsets of the previous frame, of entities that have lost the slots that they
@@ -121,6 +124,8 @@ pub(super) struct SlotBuffers<'a> {
     pub uniforms: &'a Buffer,
     /// A `MeshMetadata` per row ([`mesh_metadata`](super::mesh_metadata)).
     pub metadata: &'a Buffer,
+    /// The poses of all animations.
+    pub poses: &'a TextureView,
 }
 
 impl DrawSlots {
@@ -282,7 +287,7 @@ impl DrawSlots {
     pub fn gpu_bytes(&self) -> u64 {
         let own = (self.buffers.iter()).flat_map(|own| [&own.slots, &own.uniforms]);
         let all = own.chain(&self.metadata.buffer);
-        all.map(|buffer| buffer.size()).sum()
+        all.map(|buffer| buffer.size()).sum::<u64>() + self.poses.bytes()
     }
 
     /// What draws bind; `None` before the first upload, and if the device refused a buffer.
@@ -294,6 +299,7 @@ impl DrawSlots {
             first_slot: buffers.room.first_slot(),
             uniforms: &buffers.uniforms,
             metadata: self.metadata.buffer.as_ref()?,
+            poses: self.poses.view()?,
         })
     }
 
@@ -308,6 +314,17 @@ impl DrawSlots {
             return;
         }
         self.generation += u64::from(self.metadata.upload(meshes, device, queue));
+    }
+
+    /// Uploads the poses, if some changed, and the frame's clock.
+    pub fn upload_poses(
+        &mut self,
+        table: &PoseTable,
+        clock: AnimationClock,
+        device: &RenderDevice,
+        queue: &RenderQueue,
+    ) {
+        self.generation += u64::from(self.poses.upload(table, clock, device, queue));
     }
 
     /// Uploads the slots that changed.

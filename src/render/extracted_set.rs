@@ -1,6 +1,7 @@
 //! An entity with a set, as an extraction read it.
 
 use super::{
+    animation::SetAnimation,
     lods::{SetLod, SetRange, Share},
     wind::SlotWind,
 };
@@ -43,6 +44,8 @@ pub(super) struct ExtractedSet {
     pub thin_below: f32,
     /// See [`Wind`](super::wind::Wind); `None` if it bends nothing.
     pub wind: Option<SlotWind>,
+    /// See [`InstanceAnimation`](super::animation::InstanceAnimation).
+    pub animation: Option<SetAnimation>,
     /// Which of the set's instances the entity draws.
     pub share: Share,
     /// The number of the extraction that changed it last.

@@ -1,6 +1,9 @@
 //! Spheres around meshes. Each is computed once, because that reads all vertices.
 
-use super::compression::plain_values;
+use super::{
+    animation::{AnimationPoses, PoseTable, sphere_in_poses},
+    compression::plain_values,
+};
 use crate::cull::BoundingSphere;
 use bevy::{
     camera::primitives::{Aabb, MeshAabb},
@@ -12,17 +15,31 @@ use bevy::{
 
 /// The spheres that are known; `None` for a mesh without positions of three floats.
 #[derive(Resource, Default)]
-pub(super) struct MeshSpheres(HashMap<AssetId<Mesh>, Option<BoundingSphere>>);
+pub(super) struct MeshSpheres {
+    of_meshes: HashMap<AssetId<Mesh>, Option<BoundingSphere>>,
+    /// Around meshes in all poses; `None` for a mesh without joints, too.
+    in_poses: HashMap<PosedMesh, Option<BoundingSphere>>,
+}
 
-/// Forgets the spheres of meshes that changed.
+/// A mesh, and poses that it is drawn in.
+type PosedMesh = (AssetId<Mesh>, AssetId<AnimationPoses>);
+
+/// Forgets the spheres of meshes and of poses that changed.
 pub(super) fn forget_changed_meshes(
     mut spheres: ResMut<MeshSpheres>,
     mut events: MessageReader<AssetEvent<Mesh>>,
+    mut poses: MessageReader<AssetEvent<AnimationPoses>>,
 ) {
+    for event in poses.read() {
+        if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
+            spheres.in_poses.retain(|(_, poses), _| poses != id);
+        }
+    }
     for event in events.read() {
         match event {
             AssetEvent::Added { id } | AssetEvent::Modified { id } | AssetEvent::Removed { id } => {
-                spheres.0.remove(id);
+                spheres.of_meshes.remove(id);
+                spheres.in_poses.retain(|(mesh, _), _| mesh != id);
             }
             AssetEvent::Unused { .. } | AssetEvent::LoadedWithDependencies { .. } => {}
         }
@@ -33,6 +50,8 @@ pub(super) fn forget_changed_meshes(
 #[derive(SystemParam)]
 pub(super) struct BoundedMeshes<'w> {
     pub meshes: Res<'w, Assets<Mesh>>,
+    poses: Res<'w, Assets<AnimationPoses>>,
+    pose_table: Res<'w, PoseTable>,
     spheres: ResMut<'w, MeshSpheres>,
 }
 
@@ -40,7 +59,24 @@ impl BoundedMeshes<'_> {
     /// The sphere around a mesh that has positions.
     pub fn sphere_of(&mut self, id: AssetId<Mesh>) -> Option<BoundingSphere> {
         let compute = || self.meshes.get(id).and_then(sphere_around);
-        *self.spheres.0.entry(id).or_insert_with(compute)
+        let known = &mut self.spheres.of_meshes;
+        *known.entry(id).or_insert_with(compute)
+    }
+
+    /// Whether vertex stages find poses.
+    pub fn have_poses(&self, poses: AssetId<AnimationPoses>) -> bool {
+        self.pose_table.placed(poses).is_some()
+    }
+
+    /// The sphere around a mesh with joints in all poses.
+    pub fn sphere_in_poses(
+        &mut self,
+        mesh: AssetId<Mesh>,
+        poses: AssetId<AnimationPoses>,
+    ) -> Option<BoundingSphere> {
+        let compute = || sphere_in_poses(self.meshes.get(mesh)?, self.poses.get(poses)?);
+        let known = &mut self.spheres.in_poses;
+        *known.entry((mesh, poses)).or_insert_with(compute)
     }
 }
 

@@ -1,6 +1,10 @@
 //! Wiring: what the plugin adds to the main world and to the render world.
 
 use super::{
+    animation::{
+        AnimationClock, AnimationPoses, InstanceAnimation, PoseTable, extract_clock, find_poses,
+        warn_of_bad_animations,
+    },
     batch_sets::BatchSets,
     bounds::{update_bounds, warn_of_missing_meshes},
     components::{
@@ -86,6 +90,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     }
     app.insert_resource(Installed);
     app.init_asset::<InstanceSet>()
+        .init_asset::<AnimationPoses>()
         .register_asset_loader(InstanceSetLoader)
         .register_type::<GpuInstances>()
         .register_type::<CullingRadius>()
@@ -97,6 +102,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<NoOcclusionCulling>()
         .register_type::<CameraDetail>()
         .register_type::<Wind>()
+        .register_type::<InstanceAnimation>()
         .register_type::<DetachedInstance>()
         .register_type::<GpuCullingSettings>()
         .register_type::<CullingReport>()
@@ -110,6 +116,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .init_resource::<UploadInbox>()
         .init_resource::<MeshSpheres>()
         .init_resource::<CompressedMeshes>()
+        .init_resource::<PoseTable>()
         .add_message::<InstanceUploadProgress>()
         .add_plugins((
             ExtractComponentPlugin::<InstanceOcclusion>::default(),
@@ -135,6 +142,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
                         attach_impostors,
                         forget_changed_meshes,
                         resolve_lods,
+                        find_poses,
                         update_bounds,
                     )
                         .chain(),
@@ -146,6 +154,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
                 warn_of_bad_details,
                 warn_of_unused_impostors,
                 warn_of_bad_winds,
+                warn_of_bad_animations,
                 freeze_frusta,
                 equip_cameras,
             )
@@ -204,6 +213,8 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<MeshletRoom>()
         .init_resource::<MeshLevels>()
         .init_resource::<CompressedMeshes>()
+        .init_resource::<PoseTable>()
+        .init_resource::<AnimationClock>()
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
         .init_resource::<ReshownSets>()
@@ -259,6 +270,8 @@ pub(crate) fn install_render(app: &mut App) {
                 extract_resource::<GpuCullingSettings, RenderApp, ()>.before(extract_sets),
                 extract_resource::<MeshLevels, RenderApp, ()>,
                 extract_resource::<CompressedMeshes, RenderApp, ()>,
+                extract_resource::<PoseTable, RenderApp, ()>,
+                extract_clock,
                 (extract_sets, extract_meshlets).chain(),
                 extract_imports,
                 extract_reshown,

@@ -88,6 +88,12 @@ pub(super) fn prepare_culling(
     draws.start_frame();
     slots.start_frame(sets.listed_in);
     slots.upload_metadata(&scene.meshes.compressed, &gpu.device, &gpu.queue);
+    slots.upload_poses(
+        &scene.poses,
+        *scene.animation_clock,
+        &gpu.device,
+        &gpu.queue,
+    );
     expanded.start_frame();
     lists.clear();
     if draws.expanded != scene.aliases.expanded {

@@ -3,6 +3,7 @@
 //! A handle is saved as the path of its asset, and a value without fields as `serde` writes it.
 //! Each needs a registration besides the component's.
 
+use super::animation::AnimationPoses;
 use crate::{instance::InstanceSet, meshlet::MeshletMesh};
 use bevy::{
     asset::ReflectHandle,
@@ -14,6 +15,7 @@ use core::ops::Range;
 /// Registers what the components hold. The assets are there.
 pub(super) fn build(app: &mut App) {
     app.register_asset_reflect::<InstanceSet>()
+        .register_asset_reflect::<AnimationPoses>()
         .register_asset_reflect::<MeshletMesh>()
         // Bevy does not register it for its `WorldAssetRoot`.
         .register_type::<Handle<WorldAsset>>()

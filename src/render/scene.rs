@@ -16,6 +16,10 @@ pub use component::{InstanceScene, InstanceSceneReady};
 #[cfg(feature = "gltf")]
 pub(super) use gltf::install as install_gltf;
 
+#[cfg(feature = "animation")]
+use super::animation::{BakeAnimation, BakedPoses, bake_animations, forget_baked};
+#[cfg(feature = "animation")]
+use bevy::animation::AnimationClip;
 use bevy::{app::SpawnScene, prelude::*};
 
 /// Adds the types and systems of the main world that spawn scenes.
@@ -26,6 +30,17 @@ pub(super) fn build(app: &mut App) {
         .add_systems(
             SpawnScene,
             spawn::spawn_scenes.run_if(resource_exists::<Assets<WorldAsset>>),
+        );
+    #[cfg(feature = "animation")]
+    app.register_type::<BakeAnimation>()
+        .init_resource::<BakedPoses>()
+        .add_systems(
+            SpawnScene,
+            (
+                forget_baked.before(spawn::spawn_scenes),
+                bake_animations.after(spawn::spawn_scenes),
+            )
+                .run_if(resource_exists::<Assets<AnimationClip>>),
         );
     #[cfg(feature = "gltf")]
     gltf::build(app);

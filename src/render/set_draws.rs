@@ -3,12 +3,14 @@
 mod drawn;
 mod kept;
 mod meshes;
+mod moves;
 mod notes;
 mod places;
 mod refuse;
 mod seen;
 
 pub(super) use drawn::{BevyInstance, Drawn, LeveledSets, near_levels, slot_levels};
+pub(super) use moves::Moves;
 
 use super::{
     batch_sets::member::BatchSetNumbers,

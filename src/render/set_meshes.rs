@@ -36,8 +36,8 @@ pub(super) struct MeshBuffers {
     pub metadata: u32,
     /// Number of indices per triangle or line of a list; 1 for strips.
     pub indices_per_element: u32,
-    /// Whether Bevy draws it with joints or morph targets, which a set does not bind.
-    pub is_deformed: bool,
+    /// How its vertices move.
+    pub deformed: Deformed,
     /// Whether it is made of triangles.
     pub has_triangles: bool,
     /// What pipelines depend on.
@@ -149,7 +149,7 @@ impl Meshes<'_> {
                     indices: Some((index_buffer, index_format)),
                     metadata,
                     indices_per_element: indices_per_element(mesh.primitive_topology()),
-                    is_deformed: is_deformed(mesh),
+                    deformed: Deformed::of(mesh),
                     has_triangles: has_triangles(mesh),
                     class: MeshClass::of(mesh),
                 }
@@ -164,7 +164,7 @@ impl Meshes<'_> {
                 indices: None,
                 metadata,
                 indices_per_element: 1,
-                is_deformed: is_deformed(mesh),
+                deformed: Deformed::of(mesh),
                 has_triangles: has_triangles(mesh),
                 class: MeshClass::of(mesh),
             },
@@ -182,11 +182,27 @@ fn has_triangles(mesh: &RenderMesh) -> bool {
     .contains(&topology)
 }
 
-/// Whether Bevy's pipelines for a mesh bind joints or morph targets. The mesh decides it, not the
-/// entity's components.
-fn is_deformed(mesh: &RenderMesh) -> bool {
-    let layout = &mesh.layout.0;
-    let is_skinned = layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
-        && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT);
-    is_skinned || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
+/// How the vertices of a mesh move. The mesh decides it, not the entity's components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deformed {
+    No,
+    /// By joints: a set with an animation has their poses.
+    ByJoints,
+    /// By morph targets, which a set does not bind.
+    ByTargets,
+}
+
+impl Deformed {
+    fn of(mesh: &RenderMesh) -> Self {
+        let layout = &mesh.layout.0;
+        if mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS) {
+            Self::ByTargets
+        } else if layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
+            && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT)
+        {
+            Self::ByJoints
+        } else {
+            Self::No
+        }
+    }
 }

@@ -1,9 +1,7 @@
 //! Wind that bends the instances of a set.
 
 use super::{components::GpuInstances, told::Told};
-use crate::cull::CoarserLevel;
 use bevy::{math::Vec4, prelude::*};
-use std::sync::Arc;
 
 /// On a set: the wind bends instances about their origins, such as grass and trees. Gusts cross the
 /// land, and each instance also trembles a little at its own time.
@@ -155,17 +153,6 @@ pub(super) struct SlotWind {
     pub words: [Vec4; 2],
     /// [`Wind::reach`].
     pub reach: f32,
-}
-
-impl SlotWind {
-    /// Levels whose spheres hold what the wind moves.
-    pub fn around(&self, levels: &[CoarserLevel]) -> Arc<[CoarserLevel]> {
-        let grown = levels.iter().map(|level| CoarserLevel {
-            sphere: level.sphere.map(|sphere| sphere.grown(self.reach)),
-            ..*level
-        });
-        grown.collect()
-    }
 }
 
 /// Winds of sets that were inserted or changed.

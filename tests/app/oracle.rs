@@ -3,6 +3,7 @@
 //!
 //! `docs/guide/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
 
+mod animation;
 mod axes;
 mod build;
 mod changes;

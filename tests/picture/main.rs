@@ -10,6 +10,8 @@
 )]
 
 mod aggregate;
+#[cfg(all(feature = "animation", feature = "gltf"))]
+mod animation;
 mod batch_sets;
 mod changes;
 mod city;

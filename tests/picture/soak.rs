@@ -10,7 +10,7 @@
 mod acts;
 
 use super::{batch_sets::sun, red, scatter::window};
-use crate::scene::{How, SIZE, Stage, different_pixels, field, field_of};
+use crate::scene::{How, SIZE, Stage, different_pixels, field, field_of, posed};
 use acts::{Act, CROWD, Edit, Part, Place, Thing, act};
 use bevy::{
     camera::{
@@ -53,6 +53,8 @@ enum Kind {
     Plain,
     /// Its meshes are drawn by meshlets.
     Meshlets,
+    /// Its mesh has joints, which have poses.
+    Posed,
     /// The GPU writes these instances.
     Written(Box<InstanceSet>),
     /// The GPU scatters instances around the cameras.
@@ -62,7 +64,7 @@ enum Kind {
 impl Kind {
     /// Whether the app has the instances, and can edit them.
     fn is_edited(&self) -> bool {
-        matches!(self, Self::Plain | Self::Meshlets)
+        matches!(self, Self::Plain | Self::Meshlets | Self::Posed)
     }
 }
 
@@ -94,19 +96,31 @@ struct Set {
     detached: Vec<Entity>,
 }
 
+/// Index of the mesh with joints.
+const POSED: usize = 3;
+
 /// What both stages have before anything happens.
 struct Props {
     meshes: Vec<Handle<Mesh>>,
     meshlets: Vec<Handle<MeshletMesh>>,
+    /// The last mesh is posed.
+    poses: Option<Handle<AnimationPoses>>,
     paints: Vec<MeshMaterial3d<StandardMaterial>>,
 }
 
 impl Props {
     fn new(stage: &mut Stage) -> Self {
+        // The app of the entities has no plugin.
+        let has_plugin = stage.how != How::Entities;
         let meshes = [
             Mesh::from(Cuboid::new(0.5, 0.3, 0.4)),
             Mesh::from(Sphere::new(0.25)),
             Mesh::from(Cone::new(0.25, 0.6)),
+            if has_plugin {
+                posed::mesh()
+            } else {
+                posed::posed()
+            },
         ];
         let paint = |color, alpha_mode| StandardMaterial {
             base_color: color,
@@ -118,14 +132,18 @@ impl Props {
             paint(Color::srgb(0.3, 0.7, 0.3), AlphaMode::Opaque),
             paint(Color::srgba(0.3, 0.4, 0.9, 0.8), AlphaMode::Mask(0.5)),
         ];
-        // The app of the entities has no plugin.
-        let has_plugin = stage.how != How::Entities;
-        let cut = meshes.iter().filter(|_| has_plugin).map(|mesh| {
-            let meshlets = MeshletMesh::from_mesh(mesh, &MeshletSettings::default());
-            stage.add(meshlets.unwrap())
-        });
+        let poses = has_plugin.then(|| stage.add(posed::poses()));
+        let cut = meshes
+            .iter()
+            .take(POSED)
+            .filter(|_| has_plugin)
+            .map(|mesh| {
+                let meshlets = MeshletMesh::from_mesh(mesh, &MeshletSettings::default());
+                stage.add(meshlets.unwrap())
+            });
         Self {
             meshlets: cut.collect(),
+            poses,
             meshes: meshes.into_iter().map(|mesh| stage.mesh(mesh)).collect(),
             paints: paints
                 .into_iter()
@@ -280,6 +298,7 @@ impl Model {
                 at: place,
             } => {
                 let (mesh, paint) = (usize::from(mesh % 3), usize::from(paint % 3));
+                let mesh = if kind % 9 == 3 { POSED } else { mesh };
                 let place = Transform::from_translation(at(*place));
                 let (entity, kind) = spawn(stage, props, (*count, *kind), (mesh, paint), place);
                 let (parts, detached) = (Vec::new(), Vec::new());
@@ -475,6 +494,12 @@ fn spawn(
             let entity = stage.spawn((Mesh3d(mesh), paint, scatter.clone(), place));
             (entity, Kind::Scattered(Box::new(scatter)))
         }
+        3 => {
+            let entity = stage.spawn_set(&set, plain, place);
+            let poses = props.poses.clone().unwrap();
+            stage.entity(entity).insert(InstanceAnimation::from(poses));
+            (entity, Kind::Posed)
+        }
         _ => (stage.spawn_set(&set, plain, place), Kind::Plain),
     }
 }
@@ -482,7 +507,7 @@ fn spawn(
 impl Set {
     fn toggle(&mut self, stage: &mut Stage, props: &Props, part: Part) {
         // What the entity draws then, its mesh or its meshlets, is not for this test.
-        if part == Part::Levels && !matches!(self.kind, Kind::Plain) {
+        if part == Part::Levels && !matches!(self.kind, Kind::Plain | Kind::Posed) {
             return;
         }
         let known = self.parts.iter().position(|known| *known == part);
@@ -578,7 +603,7 @@ fn check(stage: &mut Stage, peer: &mut Stage, model: &Model, props: &Props, numb
             }
             Kind::Written(instances) => instances.iter().collect(),
             Kind::Scattered(scatter) => model.plants(stage, scatter, &set.place),
-            Kind::Plain | Kind::Meshlets => {
+            Kind::Plain | Kind::Meshlets | Kind::Posed => {
                 let set = content(stage, set.entity);
                 let shown = (0..).zip(set.iter()).filter(|(id, _)| !set.is_hidden(*id));
                 shown.map(|(_, place)| place).collect()

@@ -11,6 +11,7 @@ mod device;
 mod frames;
 pub mod items;
 pub mod normals;
+pub mod posed;
 mod stages;
 
 #[allow(

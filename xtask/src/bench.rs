@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 10] = [
+const BENCHMARKS: [(&str, &str); 11] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
@@ -38,6 +38,10 @@ const BENCHMARKS: [(&str, &str); 10] = [
         "frame, with flags that compare sets with and without occlusion",
     ),
     (
+        FIGURES,
+        "crowds that stand, play clips and blend them, and Bevy's skinned entities",
+    ),
+    (
         EDIT,
         "edits of a set in each frame: CPU time and uploaded bytes; --quick in software",
     ),
@@ -50,6 +54,7 @@ const BENCHMARKS: [(&str, &str); 10] = [
 /// The benchmarks that need the plugin.
 pub const FRAME: &str = "frame";
 pub const EDIT: &str = "edit";
+const FIGURES: &str = "figures";
 pub const SETS: &str = "sets";
 
 /// The short form of a choice of frames.
@@ -92,7 +97,7 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
     }
     match *name {
         OCCLUSION => started(&mut plugin(project, FRAME, &flags)),
-        FRAME | EDIT | SETS => started(&mut plugin(project, name, &flags)),
+        FRAME | EDIT | FIGURES | SETS => started(&mut plugin(project, name, &flags)),
         _ => engine(project, name, &[], &flags),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::instance::InstanceSet;
 use crate::render::{
+    animation::{AnimationPoses, InstanceAnimation},
     components::{CullingRadius, GpuInstances},
     lods::{SetImpostor, SetLods},
     offset::InstanceOffset,
@@ -25,6 +26,7 @@ pub(in crate::render) struct BoundsTable {
     radius: Option<Ref<'static, CullingRadius>>,
     offset: Option<Ref<'static, InstanceOffset>>,
     wind: Option<Ref<'static, Wind>>,
+    animation: Option<Ref<'static, InstanceAnimation>>,
     lods: Option<Ref<'static, SetLods>>,
     impostor: Option<Ref<'static, SetImpostor>>,
     skin: Option<Ref<'static, SkinnedMesh>>,
@@ -32,7 +34,7 @@ pub(in crate::render) struct BoundsTable {
 }
 
 impl<'w> BoundsTableContiguousItem<'w, '_> {
-    fn ticks(&self) -> TableTicks<'w, 9> {
+    fn ticks(&self) -> TableTicks<'w, 10> {
         TableTicks {
             columns: [
                 ticks_of(Some(&self.instances)),
@@ -40,6 +42,7 @@ impl<'w> BoundsTableContiguousItem<'w, '_> {
                 ticks_of(self.radius.as_ref()),
                 ticks_of(self.offset.as_ref()),
                 ticks_of(self.wind.as_ref()),
+                ticks_of(self.animation.as_ref()),
                 ticks_of(self.lods.as_ref()),
                 ticks_of(self.impostor.as_ref()),
                 ticks_of(self.skin.as_ref()),
@@ -64,6 +67,8 @@ pub(in crate::render) struct BoundsChanges<'w, 's> {
     /// Most frames change no asset. Then no entity needs to be asked.
     sets: MessageReader<'w, 's, AssetEvent<InstanceSet>>,
     meshes: MessageReader<'w, 's, AssetEvent<Mesh>>,
+    poses: MessageReader<'w, 's, AssetEvent<AnimationPoses>>,
+    animated: Query<'w, 's, Entity, (With<GpuInstances>, With<InstanceAnimation>)>,
     pub removals: Removals<'w, 's>,
 }
 
@@ -74,6 +79,7 @@ impl BoundsChanges<'_, '_> {
             radius,
             offset,
             wind,
+            animation,
             skin,
             lightmap,
             ..
@@ -81,6 +87,7 @@ impl BoundsChanges<'_, '_> {
         let removed = (radius.read())
             .chain(offset.read())
             .chain(wind.read())
+            .chain(animation.read())
             .chain(skin.read())
             .chain(lightmap.read());
         let mut changed: Vec<_> = removed.collect();
@@ -97,6 +104,9 @@ impl BoundsChanges<'_, '_> {
         if self.sets.read().count() + self.meshes.read().count() > 0 {
             changed.extend(&self.of_assets);
         }
+        if self.poses.read().count() > 0 {
+            changed.extend(&self.animated);
+        }
         changed.sort_unstable();
         changed.dedup();
         changed
@@ -109,6 +119,7 @@ pub(in crate::render) struct Removals<'w, 's> {
     radius: RemovedComponents<'w, 's, CullingRadius>,
     offset: RemovedComponents<'w, 's, InstanceOffset>,
     wind: RemovedComponents<'w, 's, Wind>,
+    animation: RemovedComponents<'w, 's, InstanceAnimation>,
     skin: RemovedComponents<'w, 's, SkinnedMesh>,
     lightmap: RemovedComponents<'w, 's, Lightmap>,
     pub set: RemovedComponents<'w, 's, GpuInstances>,

@@ -2,7 +2,10 @@
 
 use crate::cull::DrawList;
 use crate::render::lods::SlotFade;
-use bevy::{math::Vec4, render::render_resource::ShaderType};
+use bevy::{
+    math::{UVec4, Vec4},
+    render::render_resource::ShaderType,
+};
 
 /// [`SlotInfo::flags`]: the set has scales.
 pub(in crate::render) const DRAW_HAS_SCALE: u32 = 1;
@@ -74,4 +77,6 @@ pub(in crate::render) struct SlotInfo {
     pub thin: Vec4,
     /// How the wind bends them ([`SlotWind`](crate::render::wind::SlotWind)).
     pub wind: [Vec4; 2],
+    /// How they move ([`SlotAnimation`](crate::render::animation::SlotAnimation)).
+    pub animation: UVec4,
 }

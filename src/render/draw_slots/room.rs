@@ -12,7 +12,7 @@ pub(in crate::render) const SLOT_STRIDE: u64 = 512;
 /// Size of a `MeshUniform` in bytes.
 pub(in crate::render) const UNIFORM_BYTES: u64 = 176;
 /// Size of a slot in bytes, without padding: a `MeshUniform`, a `SlotInfo` and a `SlotOffset`.
-pub(in crate::render) const SLOT_BYTES: u64 = 432;
+pub(in crate::render) const SLOT_BYTES: u64 = 448;
 /// Number of granules that a [`SlotTable`] describes: those of a million instances and more.
 pub(in crate::render) const GRANULES_OF_TABLE: u32 = 8316;
 /// Bytes before the granules of a selector: mask, first slot, and padding.

@@ -17,12 +17,12 @@ use proptest::prelude::*;
 #[test]
 fn a_slot_is_a_mesh_uniform_and_what_follows_it() {
     assert_eq!(MeshUniform::min_size().get(), 176);
-    assert_eq!(SlotInfo::min_size().get(), 288 - 176);
+    assert_eq!(SlotInfo::min_size().get(), 304 - 176);
     assert_eq!(OFFSET_BEGIN + SlotOffset::min_size().get(), SLOT_BYTES);
     let offsets = [0, 1, 2].map(|field| SlotOffset::METADATA.offset(field));
     assert_eq!(offsets, [0, 48, 96]);
-    let offsets = [0, 1, 2, 3, 4, 5].map(|field| SlotInfo::METADATA.offset(field));
-    assert_eq!(offsets, [0, 4, 8, 12, 16, 64]);
+    let offsets = [0, 1, 2, 3, 4, 5, 6].map(|field| SlotInfo::METADATA.offset(field));
+    assert_eq!(offsets, [0, 4, 8, 12, 16, 64, 80]);
     let offsets = [0, 1, 2, 3].map(|field| SlotFade::METADATA.offset(field));
     assert_eq!(offsets, [0, 16, 32, 44]);
 }

@@ -2,6 +2,7 @@
 
 use crate::cull::SetId;
 use crate::render::{
+    animation::InstanceAnimation,
     bounds::SetSphere,
     components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
     extracted_set::ExtractedSet,
@@ -36,6 +37,7 @@ pub(super) struct SetEntity {
     range: Option<&'static InstanceVisibilityRange>,
     detail: Option<&'static AggregateDetail>,
     wind: Option<&'static Wind>,
+    animation: Option<&'static InstanceAnimation>,
     impostor: Option<&'static SetImpostor>,
     impostor_of: Option<&'static ImpostorOf>,
     pub asks_expanded: Has<InstanceMeshUniforms>,
@@ -94,6 +96,7 @@ pub(super) fn use_of(
             .wind
             .or(full.and_then(|full| full.wind))
             .and_then(Wind::in_slot),
+        animation: item.animation.map(InstanceAnimation::extracted),
         share: share_of(item, full),
         changed_in,
     }

@@ -4,6 +4,7 @@
 use super::lists::SetLists;
 use crate::instance::InstanceSet;
 use crate::render::{
+    animation::InstanceAnimation,
     bounds::SetSphere,
     components::GpuInstances,
     lods::{AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods},
@@ -39,13 +40,14 @@ pub(super) struct SetTable {
     range: Option<Ref<'static, InstanceVisibilityRange>>,
     detail: Option<Ref<'static, AggregateDetail>>,
     wind: Option<Ref<'static, Wind>>,
+    animation: Option<Ref<'static, InstanceAnimation>>,
     impostor: Option<Ref<'static, SetImpostor>>,
     impostor_of: Option<Ref<'static, ImpostorOf>>,
 }
 
 impl SetTableContiguousItem<'_, '_> {
     /// When values changed, except transforms.
-    fn values(&self) -> TableTicks<'_, 9> {
+    fn values(&self) -> TableTicks<'_, 10> {
         TableTicks {
             columns: [
                 ticks_of(Some(&self.instances)),
@@ -55,6 +57,7 @@ impl SetTableContiguousItem<'_, '_> {
                 ticks_of(self.range.as_ref()),
                 ticks_of(self.detail.as_ref()),
                 ticks_of(self.wind.as_ref()),
+                ticks_of(self.animation.as_ref()),
                 ticks_of(self.impostor.as_ref()),
                 ticks_of(self.impostor_of.as_ref()),
             ],

@@ -42,6 +42,14 @@ pub(in crate::render) enum SetLodMesh {
 }
 
 impl SetLods {
+    /// The meshes of levels that have their own.
+    pub fn meshes(&self) -> impl Iterator<Item = AssetId<Mesh>> {
+        self.levels.iter().filter_map(|level| match level.mesh {
+            SetLodMesh::Mesh(mesh) => Some(mesh),
+            SetLodMesh::Indices(_) => None,
+        })
+    }
+
     /// The sphere around the entity's mesh, enlarged around the meshes of the levels.
     pub fn enlarge(&self, sphere: BoundingSphere) -> BoundingSphere {
         let spheres = self.levels.iter().filter_map(|level| level.sphere);

@@ -31,6 +31,10 @@ impl DrawShaders {
             ),
             ("draw_fade", include_str!("../../../shaders/draw/fade.wesl")),
             ("draw_wind", include_str!("../../../shaders/draw/wind.wesl")),
+            (
+                "draw_animation",
+                include_str!("../../../shaders/draw/animation.wesl"),
+            ),
         ] {
             add_module(app, name, source.as_bytes());
         }

@@ -13,6 +13,7 @@ pub(in crate::render) use scene::Scene;
 
 use crate::cull::{CullRequest, Culler, CullingTier, Order, layout::greatest_stretch};
 use crate::render::{
+    animation::PoseTable,
     batch_sets::member::Member,
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
@@ -20,8 +21,8 @@ use crate::render::{
     groups::{Joined, Joining},
     lods::{SetRange, Share, Thinning},
     materials::MaterialAliases,
-    set_draws::{BevyInstance, Drawn, MadeFor, SetDraws, many_rest, near_levels},
-    set_meshes::Meshes,
+    set_draws::{BevyInstance, Drawn, MadeFor, Moves, SetDraws, many_rest, near_levels},
+    set_meshes::{Deformed, Meshes},
     views::{SetView, follow_views},
 };
 use bevy::{
@@ -96,6 +97,7 @@ pub(super) fn add_requests(
         made_for,
         impostors: MainEntityHashSet::default(),
         ranges: scene.ranges.as_deref(),
+        poses: &scene.poses,
         touched: scene.touched.entities(),
         views_now: Vec::new(),
     };
@@ -129,6 +131,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
     ranges: Option<&'a RenderVisibilityRanges>,
+    poses: &'a PoseTable,
     /// The entities whose instance Bevy has written again; `None` if that is not known.
     touched: Option<&'a MainEntityHashSet>,
     /// The views of a request, while they are compared.
@@ -207,10 +210,17 @@ impl Requests<'_, '_, '_> {
         let mesh_id = instance.mesh_asset_id();
         self.draws.requests_made += 1;
         let mesh = self.draws.place_of(self.meshes, place, mesh_id)?;
-        if self.draws.meshes[mesh].is_deformed {
+        let animation = self.animation(set);
+        let has_pose =
+            animation.is_some() && self.draws.meshes[mesh].deformed == Deformed::ByJoints;
+        if self.draws.meshes[mesh].deformed != Deformed::No && !has_pose {
             self.draws.refuse_deformed(entity, mesh_id);
             return None;
         }
+        let moves = Moves {
+            wind: self.wind(set),
+            animation,
+        };
         let uniform = self.uniforms.get(entity, instance)?;
         let whole = self.draws.meshes[mesh].shape;
         let full = set.full.as_ref().and_then(|part| {
@@ -233,11 +243,7 @@ impl Requests<'_, '_, '_> {
                         .lods_of(self.meshes, of, (mesh_id, mesh), (levels, set.offset))
                 }),
         };
-        let wind = self.wind(set);
-        let coarser = lods.as_ref().map(|lods| match wind {
-            Some(wind) => wind.around(&lods.coarser),
-            None => lods.coarser.clone(),
-        });
+        let coarser = lods.as_ref().map(|lods| moves.around(&lods.coarser));
         let errors = self.errors_of(set);
         let fading = self.fading_of(set, coarser.clone(), errors);
         let fades = fading.as_ref().is_some_and(|fading| fading.levels_fade);
@@ -252,7 +258,7 @@ impl Requests<'_, '_, '_> {
             )
         });
         let may_be_hidden = self.may_be_hidden(set, mesh, thinning);
-        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning, wind);
+        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning, moves);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
@@ -327,7 +333,7 @@ impl Requests<'_, '_, '_> {
             near_levels,
             fading: fading.map(Box::new),
             thinning,
-            wind,
+            moves,
             may_be_hidden,
             granules: slots.granules,
             member,

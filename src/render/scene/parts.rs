@@ -1,5 +1,7 @@
 //! What a scene's world has to draw, and what a set cannot have of it.
 
+#[cfg(feature = "animation")]
+use crate::render::animation::{Skeleton, skeleton_of};
 use crate::render::{components::GpuInstances, meshlets::MeshletMesh3d};
 use bevy::{
     math::Affine3A,
@@ -9,7 +11,7 @@ use bevy::{
 use core::fmt;
 
 /// A mesh of a scene.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct SceneMesh {
     /// The entity in the scene's world.
     pub source: Entity,
@@ -17,6 +19,9 @@ pub(super) struct SceneMesh {
     pub offset: Affine3A,
     /// Whether its node is hidden.
     pub is_hidden: bool,
+    /// What moves it, if it has a skin.
+    #[cfg(feature = "animation")]
+    pub skeleton: Option<Skeleton>,
 }
 
 /// Numbers of things that cannot be instances.
@@ -59,8 +64,9 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// The meshes of a scene in the order of their entities, and what is left out.
-pub(super) fn meshes_of(scene: &World) -> (Vec<SceneMesh>, Skipped) {
+/// The meshes of a scene in the order of their entities, and what is left out. Skinned meshes are,
+/// unless they are `posed`.
+pub(super) fn meshes_of(scene: &World, posed: bool) -> (Vec<SceneMesh>, Skipped) {
     let archetypes = scene.archetypes().iter();
     let mut entities: Vec<_> = archetypes
         .flat_map(|archetype| archetype.entities())
@@ -82,7 +88,7 @@ pub(super) fn meshes_of(scene: &World) -> (Vec<SceneMesh>, Skipped) {
             skipped.sets += 1;
         } else if !entity.contains::<Mesh3d>() && !entity.contains::<MeshletMesh3d>() {
             continue;
-        } else if entity.contains::<SkinnedMesh>() {
+        } else if entity.contains::<SkinnedMesh>() && !posed {
             skipped.skinned += 1;
         } else if entity.contains::<MeshMorphWeights>() {
             skipped.morphed += 1;
@@ -108,10 +114,16 @@ fn mesh_of(scene: &World, entity: EntityRef) -> SceneMesh {
         source: entity.id(),
         offset: Affine3A::IDENTITY,
         is_hidden: false,
+        #[cfg(feature = "animation")]
+        skeleton: entity
+            .get::<SkinnedMesh>()
+            .map(|skin| skeleton_of(scene, skin)),
     };
+    // Where a skin is does not depend on the place of its mesh.
+    let is_skinned = entity.contains::<SkinnedMesh>();
     let mut visibility = Visibility::Inherited;
     for node in lineage(scene, entity) {
-        if let Some(transform) = node.get::<Transform>() {
+        if let Some(transform) = node.get::<Transform>().filter(|_| !is_skinned) {
             mesh.offset = transform.compute_affine() * mesh.offset;
         }
         if visibility == Visibility::Inherited {

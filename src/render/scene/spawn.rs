@@ -4,13 +4,16 @@ use super::{
     component::{InstanceScene, InstanceSceneReady, ScenePart, SpawnedScene},
     parts::{SceneMesh, meshes_of},
 };
+#[cfg(feature = "animation")]
+use crate::render::animation::{BakeAnimation, SkinToBake};
 use crate::render::{components::GpuInstances, names::AssetNames, offset::InstanceOffset};
 use bevy::{
-    camera::primitives::Aabb,
+    camera::{primitives::Aabb, visibility::DynamicSkinnedMeshBounds},
     ecs::{
         component::ComponentCloneBehavior, query::QueryData, reflect::ReflectFromWorld,
         system::SystemParam,
     },
+    mesh::skinning::SkinnedMesh,
     platform::collections::HashSet,
     prelude::*,
     reflect::{ReflectFromReflect, TypeRegistry},
@@ -26,6 +29,18 @@ pub(super) struct SceneRoot {
     scene: &'static InstanceScene,
     instances: Ref<'static, GpuInstances>,
     spawned: Option<&'static SpawnedScene>,
+    #[cfg(feature = "animation")]
+    bake: Option<Ref<'static, BakeAnimation>>,
+}
+
+impl SceneRootItem<'_, '_> {
+    /// Whether its parts are to be baked in another way than when they were spawned.
+    fn bakes_again(&self) -> bool {
+        #[cfg(feature = "animation")]
+        return self.bake.as_ref().is_some_and(Ref::is_changed);
+        #[cfg(not(feature = "animation"))]
+        false
+    }
 }
 
 /// Entities that have lost one of the components.
@@ -63,9 +78,9 @@ pub(super) fn spawn_scenes(
     }
     for root in &roots {
         let id = root.scene.id();
-        let is_current = root
-            .spawned
-            .is_some_and(|spawned| spawned.scene == id && !changed.contains(&id));
+        let is_current = root.spawned.is_some_and(|spawned| {
+            spawned.scene == id && !changed.contains(&id) && !root.bakes_again()
+        });
         if !is_current && scenes.contains(id) {
             let entity = root.entity;
             commands.queue(move |world: &mut World| spawn_scene(world, entity));
@@ -115,7 +130,13 @@ fn spawn_scene(world: &mut World, root: Entity) {
         let Some(scene) = scenes.get(id) else {
             return Vec::new();
         };
-        let (meshes, skipped) = meshes_of(&scene.world);
+        #[cfg(feature = "animation")]
+        let bake = world.get::<BakeAnimation>(root).cloned();
+        #[cfg(feature = "animation")]
+        let posed = bake.is_some();
+        #[cfg(not(feature = "animation"))]
+        let posed = false;
+        let (meshes, skipped) = meshes_of(&scene.world, posed);
         let mut lost = BTreeSet::new();
         let mut spawned = Vec::new();
         for mesh in &meshes {
@@ -125,14 +146,32 @@ fn spawn_scene(world: &mut World, root: Entity) {
             }
             let entity = spawn_part(world, root, mesh, &instances);
             copy_components(&scene.world, world, (mesh.source, entity), &registry, &mut lost);
+            #[cfg(feature = "animation")]
+            if let (Some(bake), Some(skeleton)) = (&bake, &mesh.skeleton)
+                && let Ok(mut entity) = world.get_entity_mut(entity)
+            {
+                entity.insert((
+                    bake.animation(Handle::default()),
+                    SkinToBake {
+                        skeleton: skeleton.clone(),
+                        bake: bake.clone(),
+                        scene: id,
+                    },
+                ));
+            }
             spawned.push(entity);
         }
         let name = || AssetNames(world.get_resource::<AssetServer>()).of(id);
         if skipped.any() {
             warn!(
                 "InstanceScene on {root}: {skipped} of {} cannot be instances and are left out. To have them once, spawn \
-                 the scene with WorldAssetRoot",
-                name()
+                 the scene with WorldAssetRoot{}",
+                name(),
+                if skipped.skinned > 0 {
+                    ". To have skinned meshes per instance, add BakeAnimation (feature animation)"
+                } else {
+                    ""
+                }
             );
         }
         if meshes.is_empty() && !skipped.any() {
@@ -202,6 +241,9 @@ fn is_own(component: TypeId) -> bool {
         TypeId::of::<ViewVisibility>(),
         // The box of the mesh. Ours surrounds the set.
         TypeId::of::<Aabb>(),
+        // A skin is played by the set.
+        TypeId::of::<SkinnedMesh>(),
+        TypeId::of::<DynamicSkinnedMeshBounds>(),
     ]
     .contains(&component)
 }

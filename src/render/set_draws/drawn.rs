@@ -1,5 +1,6 @@
 //! What an entity draws, and with which draw slots.
 
+use super::moves::Moves;
 use crate::cull::{DrawList, SetId, Version};
 use crate::render::{
     batch_sets::member::{Member, PageGranules},
@@ -8,7 +9,6 @@ use crate::render::{
     lods::{Fading, RequestLods, Thinning},
     materials::UsedAlias,
     views::ViewFades,
-    wind::SlotWind,
 };
 use bevy::{prelude::*, render::sync_world::MainEntity};
 
@@ -57,8 +57,8 @@ pub(in crate::render) struct Drawn {
     pub fading: Option<Box<Fading>>,
     /// How its instances are thinned out; `None` if they are not.
     pub thinning: Option<Thinning>,
-    /// The wind that bends them; `None` if they stand still.
-    pub wind: Option<SlotWind>,
+    /// What moves their vertices.
+    pub moves: Moves,
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
     /// The granules of its set, if they are in one region of a page

@@ -8,9 +8,9 @@ impl SetDraws {
     pub fn refuse_deformed(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
         if self.told.is_new(entity) {
             error!(
-                "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
-                 pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
-                 vertices",
+                "GpuInstances on {} are not drawn: the mesh {mesh} has joints and no InstanceAnimation that poses them, \
+                 or it has morph targets. Add an InstanceAnimation, or to an InstanceScene BakeAnimation; or remove the \
+                 attributes JOINT_INDEX and JOINT_WEIGHT, or the morph targets",
                 entity.id()
             );
         }

@@ -169,6 +169,16 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "bent_instances_look_like_entities_with_bent_meshes",
     ),
     (
+        "Pass",
+        "`InstanceAnimation`: as skinned entities at the same moment of the same clips, with shadows",
+        "tests/picture",
+    ),
+    (
+        "Pass",
+        "motion vectors of figures that an `InstanceAnimation` moves: as of skinned entities whose joints move",
+        "figures_have_the_motion_of_skinned_entities",
+    ),
+    (
         "Camera",
         "`CameraDetail`: each of two cameras draws levels and sizes as if the settings were its own, with its cascades",
         "each_camera_draws_in_its_own_detail",
@@ -237,7 +247,7 @@ const REFUSED: &[(&str, &str)] = &[
         "rejected; the log names it once; nothing is drawn (`a_vertex_stage_for_meshes_is_refused_where_nobody_writes_its_uniforms`)",
     ),
     (
-        "skinned and morphed meshes, also without the component `SkinnedMesh`",
+        "morphed meshes; skinned meshes without an `InstanceAnimation`, also without the component `SkinnedMesh`",
         "rejected with one error; nothing is drawn: all instances would share one pose (`a_mesh_with_joints_draws_nothing`)",
     ),
     (

@@ -17,7 +17,7 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// the compactions of `study` would only make the program larger.
 const EXAMPLE: &str = "gallery";
 const PROFILE: &str = "web";
-const FEATURES: &str = "gizmos,meshlets,overlay,picking,testing";
+const FEATURES: &str = "animation,gizmos,meshlets,overlay,picking,testing";
 
 /// Debian's package of a C++ compiler for the target.
 const DEBIAN_CLANG: &str = "clang";

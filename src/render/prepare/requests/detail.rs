@@ -3,6 +3,7 @@
 use super::Requests;
 use crate::cull::{CoarserLevel, ErrorRange, layout::greatest_stretch};
 use crate::render::{
+    animation::SlotAnimation,
     extracted_set::ExtractedSet,
     lods::{Fading, Share},
     wind::SlotWind,
@@ -90,6 +91,14 @@ impl Requests<'_, '_, '_> {
     /// The wind that bends the set's instances.
     pub(super) fn wind(&mut self, set: &ExtractedSet) -> Option<SlotWind> {
         set.wind.filter(|_| self.draws_instances(set, "Wind"))
+    }
+
+    /// The animation of the set's instances.
+    pub(super) fn animation(&mut self, set: &ExtractedSet) -> Option<SlotAnimation> {
+        let animation = set.animation.as_ref()?;
+        let place = self.poses.placed(animation.poses)?;
+        let is_played = self.draws_instances(set, "InstanceAnimation");
+        is_played.then(|| SlotAnimation::new(animation, place))
     }
 
     /// Whether our vertex stage draws whole instances of the set. If not, a component of the entity

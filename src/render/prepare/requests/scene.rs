@@ -2,6 +2,7 @@
 
 use crate::cull::SetId;
 use crate::render::{
+    animation::{AnimationClock, PoseTable},
     extract::SetLists,
     extracted_set::ExtractedSet,
     materials::{DrawnFaces, MaterialAliases},
@@ -34,6 +35,8 @@ pub(in crate::render) struct Scene<'w, 's> {
     pub(super) uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
     pub(super) ranges: Option<Res<'w, RenderVisibilityRanges>>,
     pub(super) touched: ResMut<'w, TouchedInstances>,
+    pub(in crate::render::prepare) poses: Res<'w, PoseTable>,
+    pub(in crate::render::prepare) animation_clock: Res<'w, AnimationClock>,
 }
 
 /// What decides which sets are hidden, and in which views.

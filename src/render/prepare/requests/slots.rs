@@ -12,11 +12,10 @@ use crate::render::{
     entity_uniforms::EntityUniform,
     extracted_set::ExtractedSet,
     lods::{Fading, SlotFade, Thinning},
-    set_draws::{Drawn, slot_levels},
-    wind::SlotWind,
+    set_draws::{Drawn, Moves, slot_levels},
 };
 use bevy::{
-    math::{Affine3, Vec4},
+    math::{Affine3, UVec4, Vec4},
     prelude::*,
 };
 
@@ -41,7 +40,7 @@ impl Requests<'_, '_, '_> {
         uniform: &EntityUniform,
         fading: Option<&Fading>,
         thinning: Option<Thinning>,
-        wind: Option<SlotWind>,
+        moves: Moves,
     ) -> FilledSlots {
         let offset = set.offset.map(Affine3::from);
         let before = self.draws.before(place);
@@ -57,7 +56,7 @@ impl Requests<'_, '_, '_> {
                 && before.placed == placed
                 && before.fading.as_deref() == fading
                 && before.thinning == thinning
-                && before.wind == wind
+                && before.moves == moves
                 && before.is_colored == self.made_for.colors_occlusion
                 && (self.slots).keep((place, before.slots), set.entity, uniform, offset)
         });
@@ -85,7 +84,7 @@ impl Requests<'_, '_, '_> {
             | data_words << DRAW_DATA_WORDS
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
             | thinning.map_or(0, |_| DRAW_IS_THINNED)
-            | wind.map_or(0, |_| DRAW_HAS_WIND)
+            | moves.wind.map_or(0, |_| DRAW_HAS_WIND)
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
         let colors = match self.made_for.colors_occlusion {
             true => &OcclusionColor::ALL[..],
@@ -125,7 +124,10 @@ impl Requests<'_, '_, '_> {
                     ..SlotFade::NONE
                 },
                 thin: thinning.map_or(Vec4::ZERO, |thinning| thinning.other),
-                wind: wind.map_or([Vec4::ZERO; 2], |wind| wind.words),
+                wind: moves.wind.map_or([Vec4::ZERO; 2], |wind| wind.words),
+                animation: moves
+                    .animation
+                    .map_or(UVec4::ZERO, |animation| animation.words(data_words)),
             };
             set_first += region.capacity;
             for level in 0..levels {

@@ -31,7 +31,7 @@ pub(super) fn read_sets(
     let root = file.as_json();
     // The wrapper's own method panics if the file was not validated and has no such skin.
     if (root.nodes.get(node.index())).is_some_and(|node| node.skin.is_some()) {
-        return Err("the node has a skin, which a set cannot pose. Bake the pose".to_owned());
+        return Err("the node has a skin, which instances of a file cannot play. Spawn the scene with BakeAnimation".to_owned());
     }
     let extension = node.extension_value(NAME);
     let attributes = extension.and_then(|extension| extension.get("attributes")?.as_object());

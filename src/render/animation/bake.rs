@@ -1,0 +1,274 @@
+//! Poses from a scene's skeletons and Bevy's clips, made off the main thread.
+
+use super::{
+    component::{AnimationSource, InstanceAnimation},
+    poses::{AnimationError, AnimationPoses, PoseClip, check_seconds},
+    skeleton::Skeleton,
+};
+use crate::render::names::AssetNames;
+use bevy::{
+    animation::AnimationClip,
+    mesh::skinning::SkinnedMeshInverseBindposes,
+    prelude::*,
+    tasks::{AsyncComputeTaskPool, Task, futures::check_ready},
+};
+
+/// On an entity with an [`InstanceScene`](crate::render::InstanceScene): its skinned meshes become
+/// parts, too, and clips are baked for them in the background.
+///
+/// Each part gets an [`InstanceAnimation`] and is drawn as soon as its poses are there. Then
+/// [`AnimationBaked`] is triggered on the part. Parts and scenes with the same skeleton and clips
+/// share their poses. To change something, insert the component again: the parts are spawned again.
+/// They go with the [`InstanceScene`](crate::render::InstanceScene), not with this component.
+///
+/// ```
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// fn spawn(
+///     mut commands: Commands,
+///     assets: Res<AssetServer>,
+///     mut sets: ResMut<Assets<InstanceSet>>,
+/// ) -> Result {
+///     let herd = (0..1000).map(|i| Transform::from_xyz(i as f32 * 2.0, 0.0, 0.0));
+///     commands.spawn((
+///         InstanceScene(assets.load("fox.glb#Scene0")),
+///         BakeAnimation::looping([assets.load("fox.glb#Animation0")]),
+///         GpuInstances(sets.add(InstanceSet::from_transforms(herd)?)),
+///     ));
+///     Ok(())
+/// }
+/// ```
+///
+/// A clip moves what it has curves for by `Transform`: joints, and the nodes above them. Curves of
+/// other properties, events and morph targets are left out.
+#[derive(Component, Reflect, Clone, Debug, PartialEq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct BakeAnimation {
+    /// The clips, and whether each begins again at its end. An
+    /// [`AnimationState`](super::AnimationState) names them by their index.
+    pub clips: Vec<(Handle<AnimationClip>, bool)>,
+    /// The least number of poses per second. By default (`None`), each clip gets as few as are close
+    /// to it: 24 at least and 120 at most.
+    pub rate: Option<f32>,
+    /// [`InstanceAnimation::source`] of the parts.
+    pub source: AnimationSource,
+    /// [`InstanceAnimation::blend_seconds`] of the parts.
+    pub blend_seconds: f32,
+}
+
+impl Default for BakeAnimation {
+    fn default() -> Self {
+        let InstanceAnimation {
+            source,
+            blend_seconds,
+            ..
+        } = InstanceAnimation::default();
+        Self {
+            clips: Vec::new(),
+            rate: None,
+            source,
+            blend_seconds,
+        }
+    }
+}
+
+impl BakeAnimation {
+    /// Clips that begin again at their end.
+    #[must_use]
+    pub fn looping(clips: impl IntoIterator<Item = Handle<AnimationClip>>) -> Self {
+        Self {
+            clips: clips.into_iter().map(|clip| (clip, true)).collect(),
+            ..default()
+        }
+    }
+
+    /// Adds a clip that stays in its last pose.
+    #[must_use]
+    pub fn and_once(mut self, clip: Handle<AnimationClip>) -> Self {
+        self.clips.push((clip, false));
+        self
+    }
+
+    /// Takes each instance's state from the set's data, from this word on.
+    #[must_use]
+    pub fn with_states_in_data(mut self, first_word: u32) -> Self {
+        self.source = AnimationSource::InData { first_word };
+        self
+    }
+
+    /// What a part of its scene plays.
+    pub(in crate::render) fn animation(&self, poses: Handle<AnimationPoses>) -> InstanceAnimation {
+        InstanceAnimation {
+            poses,
+            source: self.source,
+            blend_seconds: self.blend_seconds,
+        }
+    }
+}
+
+/// The clips of a part of a scene were baked, or could not be.
+#[derive(EntityEvent, Reflect, Clone, Debug)]
+#[reflect(opaque, Event, Clone, Debug)]
+pub struct AnimationBaked {
+    /// The part.
+    pub entity: Entity,
+    /// What is wrong with the clips, if anything.
+    pub result: Result<(), AnimationError>,
+}
+
+/// On a part of a scene that waits for its poses.
+#[derive(Component)]
+pub(in crate::render) struct SkinToBake {
+    pub skeleton: Skeleton,
+    pub bake: BakeAnimation,
+    pub scene: AssetId<WorldAsset>,
+}
+
+/// What poses are made from.
+#[derive(Clone, PartialEq)]
+struct BakeKey {
+    scene: AssetId<WorldAsset>,
+    skeleton: Skeleton,
+    clips: Vec<(Handle<AnimationClip>, bool)>,
+    /// The bits of the rate.
+    rate: Option<u32>,
+}
+
+/// What was baked, and what is being baked.
+#[derive(Resource, Default)]
+pub(in crate::render) struct BakedPoses {
+    baked: Vec<(BakeKey, AssetId<AnimationPoses>)>,
+    running: Vec<(BakeKey, Task<Result<AnimationPoses, AnimationError>>)>,
+}
+
+/// Forgets what was baked of scenes or clips that have changed.
+pub(in crate::render) fn forget_baked(
+    mut baked: ResMut<BakedPoses>,
+    mut scenes: MessageReader<AssetEvent<WorldAsset>>,
+    mut clips: MessageReader<AssetEvent<AnimationClip>>,
+) {
+    for event in clips.read() {
+        if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
+            let has = |key: &BakeKey| key.clips.iter().any(|(clip, _)| clip.id() == *id);
+            baked.baked.retain(|(key, _)| !has(key));
+            baked.running.retain(|(key, _)| !has(key));
+        }
+    }
+    for event in scenes.read() {
+        if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
+            baked.baked.retain(|(key, _)| key.scene != *id);
+            baked.running.retain(|(key, _)| key.scene != *id);
+        }
+    }
+}
+
+/// Starts to bake, and gives parts what has been baked.
+pub(in crate::render) fn bake_animations(
+    mut commands: Commands,
+    mut waiting: Query<(Entity, &SkinToBake, Option<&mut InstanceAnimation>)>,
+    clips: Res<Assets<AnimationClip>>,
+    bindposes: Res<Assets<SkinnedMeshInverseBindposes>>,
+    mut poses: ResMut<Assets<AnimationPoses>>,
+    mut baked: ResMut<BakedPoses>,
+    server: Option<Res<AssetServer>>,
+) {
+    let BakedPoses { baked, running } = &mut *baked;
+    if waiting.is_empty() && running.is_empty() {
+        return;
+    }
+    let mut failed = Vec::new();
+    // Poses that nothing plays any more are gone.
+    baked.retain(|(_, id)| poses.contains(*id));
+    let mut made = Vec::new();
+    running.retain_mut(|(key, task)| match check_ready(task) {
+        Some(Ok(result)) => {
+            let handle = poses.add(result);
+            baked.push((key.clone(), handle.id()));
+            made.push(handle);
+            false
+        }
+        Some(Err(error)) => {
+            failed.push((key.clone(), error));
+            false
+        }
+        None => true,
+    });
+    for (entity, skin, animation) in &mut waiting {
+        let key = BakeKey {
+            scene: skin.scene,
+            skeleton: skin.skeleton.clone(),
+            clips: skin.bake.clips.clone(),
+            rate: skin.bake.rate.map(f32::to_bits),
+        };
+        let known = baked.iter().find(|(known, _)| *known == key);
+        let failure = failed.iter().find(|(known, _)| *known == key);
+        let result = match (known, failure) {
+            (Some((_, id)), _) => match poses.get_strong_handle(*id) {
+                Some(handle) => {
+                    // What an app has set meanwhile stays.
+                    if let Some(mut animation) = animation {
+                        animation.poses = handle;
+                    }
+                    Ok(())
+                }
+                None => continue,
+            },
+            (None, Some((_, error))) => Err(error.clone()),
+            (None, None) if let Some(clip) = unloadable(&key, server.as_deref()) => {
+                Err(AnimationError::NotLoaded { clip })
+            }
+            (None, None) => {
+                if running.iter().all(|(known, _)| *known != key) {
+                    running.extend(start(&key, &clips, &bindposes).map(|task| (key, task)));
+                }
+                continue;
+            }
+        };
+        if let Err(error) = &result {
+            error!(
+                "BakeAnimation: a skinned mesh of {} is not drawn on {entity}: {error}",
+                AssetNames(server.as_deref()).of(skin.scene)
+            );
+        }
+        let mut entity = commands.entity(entity);
+        entity.try_remove::<SkinToBake>();
+        entity.trigger(|entity| AnimationBaked { entity, result });
+    }
+}
+
+/// The first clip that could not be loaded.
+fn unloadable(key: &BakeKey, server: Option<&AssetServer>) -> Option<usize> {
+    let has_failed = |clip: &Handle<AnimationClip>| {
+        server.is_some_and(|server| server.load_state(clip.id()).is_failed())
+    };
+    key.clips.iter().position(|(clip, _)| has_failed(clip))
+}
+
+/// The most poses per second.
+const MAX_RATE: f32 = 1000.0;
+
+/// Bakes in the background; `None` if something is not loaded.
+fn start(
+    key: &BakeKey,
+    clips: &Assets<AnimationClip>,
+    bindposes: &Assets<SkinnedMeshInverseBindposes>,
+) -> Option<Task<Result<AnimationPoses, AnimationError>>> {
+    let loaded =
+        |(clip, loops): &(Handle<AnimationClip>, bool)| Some((clips.get(clip)?.clone(), *loops));
+    let clips: Option<Vec<_>> = key.clips.iter().map(loaded).collect();
+    let clips = clips?;
+    let unbind = bindposes.get(&key.skeleton.inverse_bindposes)?.to_vec();
+    let skeleton = key.skeleton.clone();
+    let rate = key.rate.map(f32::from_bits);
+    Some(AsyncComputeTaskPool::get().spawn(async move {
+        if let Some(rate) = rate.filter(|rate| !(0.0..=MAX_RATE).contains(rate)) {
+            return Err(AnimationError::Rate(rate));
+        }
+        let mut baked: Vec<PoseClip> = Vec::with_capacity(clips.len());
+        for (at, (clip, loops)) in clips.iter().enumerate() {
+            check_seconds(at, clip.duration())?;
+            baked.push(skeleton.poses(clip, &unbind, (rate, *loops)));
+        }
+        AnimationPoses::around(skeleton.pivots(&unbind), baked)
+    }))
+}
