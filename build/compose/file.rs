@@ -65,7 +65,8 @@ pub struct File {
 /// All files by name: `shared/layout`.
 pub type Files = BTreeMap<String, File>;
 
-/// Reads and parses the files of a folder, without Bevy's: those that import modules of Bevy.
+/// Reads and parses the files of a folder, without those that Bevy composes: they import modules of
+/// Bevy, or of others that do.
 pub fn read(folder: &Path) -> Result<Files, String> {
     let mut files = Files::new();
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
@@ -77,7 +78,7 @@ pub fn read(folder: &Path) -> Result<Files, String> {
         for file in fs::read_dir(&room).map_err(failed)? {
             let path = file.map_err(failed)?.path();
             let text = fs::read_to_string(&path).map_err(failed)?;
-            if text.contains("\nimport bevy_") {
+            if text.contains("\nimport bevy_") || text.contains("\nimport package::draw_") {
                 continue;
             }
             let (Some(room), Some(stem)) = (room.file_name(), path.file_stem()) else {

@@ -2,7 +2,8 @@
 //! [Dudash 2007].
 //!
 //! 1. `poses`: the asset, clips as matrices of joints; `joint`: a joint in a pose.
-//! 2. `state`: what one instance plays, in 8 bytes, and the twin of how the vertex stage reads it.
+//! 2. `state`: what one instance plays, in 8 bytes; `playing`: where a clip is then. Both are the
+//!    twin of the vertex stage.
 //! 3. `component`: what a set plays.
 //! 4. `spheres`: spheres around a mesh in all poses.
 //! 5. `table`: which poses there are, and the clock, for both worlds.
@@ -12,7 +13,9 @@
 #[cfg(feature = "animation")]
 mod bake;
 mod component;
+mod error;
 mod joint;
+mod playing;
 mod poses;
 #[cfg(feature = "animation")]
 mod skeleton;
@@ -24,7 +27,8 @@ mod texture;
 #[cfg(feature = "animation")]
 pub use bake::{AnimationBaked, BakeAnimation};
 pub use component::{AnimationSource, InstanceAnimation};
-pub use poses::{AnimationError, AnimationPoses, PoseClip};
+pub use error::AnimationError;
+pub use poses::{AnimationPoses, PoseClip};
 pub use state::AnimationState;
 
 #[cfg(feature = "animation")]

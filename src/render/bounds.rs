@@ -6,7 +6,7 @@ use super::{
     animation::InstanceAnimation,
     components::{CullingRadius, GpuInstances},
     cpu_times::{CpuClock, CpuStage},
-    lods::{ImpostorOf, SetImpostor, SetLods},
+    lods::{ImpostorOf, SetImpostor, SetLodMesh, SetLods},
     mesh_spheres::BoundedMeshes,
     meshlets::MeshletMesh3d,
     offset::{InstanceOffset, offset_sphere},
@@ -191,7 +191,7 @@ pub(super) fn update_bounds(
                 Some(sphere.grown(wind.map_or(0.0, Wind::reach)))
             });
             let posed = animation.map(|poses| {
-                let levels = item.lods.into_iter().flat_map(SetLods::meshes);
+                let levels = item.lods.into_iter().flat_map(own_meshes);
                 let spheres = levels.filter_map(|level| meshes.sphere_in_poses(level, poses));
                 let levels: Vec<_> = spheres.collect();
                 let own = meshes.sphere_in_poses(mesh, poses);
@@ -253,6 +253,14 @@ pub(super) fn update_bounds(
             }
         }
     }
+}
+
+/// The meshes of levels that have their own.
+fn own_meshes(lods: &SetLods) -> impl Iterator<Item = AssetId<Mesh>> {
+    lods.levels.iter().filter_map(|level| match level.mesh {
+        SetLodMesh::Mesh(mesh) => Some(mesh),
+        SetLodMesh::Indices(_) => None,
+    })
 }
 
 /// Whether a mesh has an attribute of positions that has no values.

@@ -416,7 +416,7 @@ fn sets_that_are_not_drawn_are_named_once() {
         (without_mesh, ["Mesh3d", "Add one"]),
         (without_material, ["material", "Add"]),
         (without_positions, ["three floats", "CullingRadius"]),
-        (skinned, ["SkinnedMesh", "draw_instance"]),
+        (skinned, ["SkinnedMesh", "InstanceAnimation"]),
         (bad_radius, ["CullingRadius is ignored", "NoFrustumCulling"]),
         (main_world, ["RENDER_WORLD", "add it"]),
         (too_large, ["times the radius", "smaller scales"]),

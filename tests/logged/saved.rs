@@ -205,6 +205,15 @@ fn each_component_is_saved_and_loaded() {
             ..default()
         },
         Wind::default(),
+        InstanceAnimation {
+            source: AnimationSource::InData { first_word: 1 },
+            blend_seconds: 0.5,
+            ..default()
+        },
+        BakeAnimation {
+            rate: Some(50.0),
+            ..default()
+        },
         MeshLods3d(files.load("torus.lods")),
         BuildLods(LodSettings::default()),
         BuildMeshlets(settings),

@@ -2,7 +2,8 @@
 
 use super::{
     component::{AnimationSource, InstanceAnimation},
-    poses::{AnimationError, AnimationPoses, PoseClip, check_seconds},
+    error::AnimationError,
+    poses::{AnimationPoses, PoseClip, check_seconds},
     skeleton::Skeleton,
 };
 use crate::render::names::AssetNames;

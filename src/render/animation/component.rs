@@ -1,6 +1,6 @@
 //! What a set plays.
 
-use super::{poses::AnimationPoses, state::blend_ticks};
+use super::{playing::blend_ticks, poses::AnimationPoses};
 use crate::{
     instance::InstanceSet,
     render::{components::GpuInstances, told::Told},
@@ -27,7 +27,8 @@ use bevy::{asset::AsAssetId, math::UVec4, prelude::*};
 #[derive(Component, Reflect, Clone, Debug, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceAnimation {
-    /// The clips.
+    /// The clips. They are not saved with a world.
+    #[reflect(ignore)]
     pub poses: Handle<AnimationPoses>,
     /// What each instance plays.
     pub source: AnimationSource,

@@ -1,16 +1,18 @@
 //! The asset: clips as matrices of joints.
 
-use super::joint::{JointPacking, PackedJoint};
+use super::{
+    error::AnimationError,
+    joint::{JointPacking, PackedJoint},
+};
 use crate::cull::layout::greatest_stretch;
 use bevy::{math::Affine3A, prelude::*};
 use std::sync::Arc;
-use thiserror::Error;
 
 /// Ticks of the animations' clock per second.
 pub(super) const TICKS_PER_SECOND: u32 = 1024;
 /// Number of steps per tick, in which positions in clips are counted.
 pub(super) const STEPS_PER_TICK: u32 = 32;
-/// The longest clip in steps: [`position_in`](super::state) multiplies it by a speed of 255 in 32
+/// The longest clip in steps: [`position_in`](super::playing) multiplies it by a speed of 255 in 32
 /// bits.
 const MAX_STEPS: u32 = (1 << 24) - 32;
 /// The most clips: [`AnimationState`](super::AnimationState) numbers them with a byte, and 255 is
@@ -64,76 +66,6 @@ pub(super) struct Clip {
     /// Its length; at least 1.
     pub steps: u32,
     pub loops: bool,
-}
-
-/// Why [`AnimationPoses::new`] refused its input.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum AnimationError {
-    /// There is no clip.
-    #[error("there is no clip; give at least one")]
-    NoClips,
-    /// There are too many clips.
-    #[error("{0} clips are more than 255; leave some out, or make two assets of them")]
-    TooManyClips(usize),
-    /// A clip has no pose, or one without joints.
-    #[error("clip {clip} has no poses, or no joints; give at least one of each")]
-    NoPoses {
-        /// Index of the clip.
-        clip: usize,
-    },
-    /// Poses have different numbers of joints.
-    #[error(
-        "pose {pose} of clip {clip} has {joints} joints, and pose 0 of clip 0 has {expected}; give all the same"
-    )]
-    JointCount {
-        /// Index of the clip.
-        clip: usize,
-        /// Index of the pose.
-        pose: usize,
-        /// Its number of joints.
-        joints: usize,
-        /// Number of joints of the first pose.
-        expected: usize,
-    },
-    /// A length is negative, not finite, or more than 511 seconds.
-    #[error("clip {clip} takes {seconds} seconds, which must be between 0 and 511; cut it")]
-    Length {
-        /// Index of the clip.
-        clip: usize,
-        /// Its length.
-        seconds: f32,
-    },
-    /// A matrix is not finite.
-    #[error("joint {joint} of pose {pose} of clip {clip} is not finite; check its transforms")]
-    NonFinite {
-        /// Index of the clip.
-        clip: usize,
-        /// Index of the pose.
-        pose: usize,
-        /// Index of the joint.
-        joint: usize,
-    },
-    /// A pivot is not finite.
-    #[error("the pivot of joint {joint} is not finite; check the joint's bind pose")]
-    Pivot {
-        /// Index of the joint.
-        joint: usize,
-    },
-    /// Poses per second are not a number between 0 and 1000.
-    #[error("{0} poses per second are not between 0 and 1000; without a rate, it is chosen")]
-    Rate(f32),
-    /// A clip could not be loaded.
-    #[error(
-        "clip {clip} could not be loaded; check its label, and that Bevy's feature gltf_animation is on"
-    )]
-    NotLoaded {
-        /// Index of the clip.
-        clip: usize,
-    },
-    /// The texels do not fit in 32 bits.
-    #[error("the poses have more than 2^30 matrices; bake fewer per second")]
-    TooLarge,
 }
 
 /// The length of a clip in steps.

@@ -1,6 +1,9 @@
 //! What one instance plays, in 8 bytes, and the twin of `shaders/draw/animation.wesl`.
 
-use super::poses::{AnimationPoses, Clip, STEPS_PER_TICK, TICKS_PER_SECOND};
+use super::{
+    playing::{Between, Moment, blend_ticks, poses_at, position_in},
+    poses::{AnimationPoses, STEPS_PER_TICK},
+};
 use bevy::{math::Affine3A, prelude::*};
 use bytemuck::{Pod, Zeroable};
 use core::time::Duration;
@@ -48,26 +51,6 @@ pub struct AnimationState {
     speed: u8,
     /// Where the left clip was at `start`, in 256ths of its length.
     phase: u8,
-}
-
-/// A moment of the animations' clock: whole ticks, and what is left of a tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moment {
-    pub ticks: u32,
-    pub rest: f32,
-}
-
-impl From<Duration> for Moment {
-    fn from(time: Duration) -> Self {
-        let per_second = u128::from(TICKS_PER_SECOND);
-        let parts = time.as_nanos() * per_second;
-        let second = 1_000_000_000;
-        Self {
-            // They wrap around after 48 days.
-            ticks: (parts / second) as u32,
-            rest: (parts % second) as f32 / second as f32,
-        }
-    }
 }
 
 impl AnimationState {
@@ -209,41 +192,6 @@ impl AnimationState {
     }
 }
 
-/// Where a clip is that was at a phase some time ago, in steps from its beginning. In whole numbers, so
-/// that a clip that has looped for days is as exact as at first.
-///
-/// A clip of 64 steps takes 2 ticks. At a speed of 48 (1.5), 3 ticks after it was at phase 64 (16
-/// steps), it is at (3 * 48 + 16) % 64 = 32: in its middle.
-fn position_in(clip: Clip, (ticks, rest): (u32, f32), speed: u8, phase: u8) -> f32 {
-    let length = clip.steps;
-    let first = u32::from(phase) * length / 256;
-    let speed = u32::from(speed);
-    let at = match clip.loops {
-        true => (ticks % length * speed + first) % length,
-        false => (ticks.min(length) * speed + first).min(length),
-    };
-    (at as f32 + rest * speed as f32).min(length as f32)
-}
-
-/// Two poses, and the share of the second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Between {
-    first: u32,
-    second: u32,
-    share: f32,
-}
-
-/// The poses around a position in a clip.
-fn poses_at(clip: Clip, position: f32) -> Between {
-    let at = position / clip.steps as f32 * clip.segments as f32;
-    let before = (at as u32).min(clip.segments.saturating_sub(1));
-    Between {
-        first: clip.first + before,
-        second: clip.first + (before + 1).min(clip.segments),
-        share: (at - before as f32).clamp(0.0, 1.0),
-    }
-}
-
 impl AnimationPoses {
     /// The matrices of all joints of an instance with this state, from the mesh's space to the
     /// instance's: for what a figure holds in its hand. `blend_seconds` is the
@@ -278,11 +226,6 @@ impl AnimationPoses {
             })
             .collect()
     }
-}
-
-/// A time of blending in ticks; 0 for none.
-pub(super) fn blend_ticks(seconds: f32) -> u32 {
-    (seconds * TICKS_PER_SECOND as f32) as u32
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which poses there are, and the clock, for both worlds.
 
-use super::{poses::AnimationPoses, state::Moment};
+use super::{playing::Moment, poses::AnimationPoses};
 use bevy::{
     platform::collections::HashMap,
     prelude::*,

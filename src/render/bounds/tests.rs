@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::instance::InstanceTransform;
+use crate::render::animation::{AnimationPoses, PoseTable};
 use crate::render::mesh_spheres::{MeshSpheres, forget_changed_meshes};
 
 #[test]
@@ -32,6 +33,8 @@ fn an_edit_of_a_set_does_not_read_the_vertices_of_its_mesh() -> Result {
     app.add_plugins((MinimalPlugins, AssetPlugin::default()))
         .init_asset::<Mesh>()
         .init_asset::<InstanceSet>()
+        .init_asset::<AnimationPoses>()
+        .init_resource::<PoseTable>()
         .init_resource::<MeshSpheres>()
         .init_resource::<CpuClock>()
         .add_systems(

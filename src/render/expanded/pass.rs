@@ -138,9 +138,9 @@ mod tests {
                 ("center".to_owned(), 224),
                 ("radius".to_owned(), 236),
                 ("pad_a".to_owned(), 240),
-                ("instance_from_mesh".to_owned(), 288),
-                ("previous_instance_from_mesh".to_owned(), 336),
-                ("instance_from_mesh_normals".to_owned(), 384),
+                ("instance_from_mesh".to_owned(), 304),
+                ("previous_instance_from_mesh".to_owned(), 352),
+                ("instance_from_mesh_normals".to_owned(), 400),
             ]
         );
     }

@@ -42,14 +42,6 @@ pub(in crate::render) enum SetLodMesh {
 }
 
 impl SetLods {
-    /// The meshes of levels that have their own.
-    pub fn meshes(&self) -> impl Iterator<Item = AssetId<Mesh>> {
-        self.levels.iter().filter_map(|level| match level.mesh {
-            SetLodMesh::Mesh(mesh) => Some(mesh),
-            SetLodMesh::Indices(_) => None,
-        })
-    }
-
     /// The sphere around the entity's mesh, enlarged around the meshes of the levels.
     pub fn enlarge(&self, sphere: BoundingSphere) -> BoundingSphere {
         let spheres = self.levels.iter().filter_map(|level| level.sphere);
@@ -262,6 +254,7 @@ fn problem_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::animation::{AnimationPoses, PoseTable};
     use crate::render::mesh_spheres::{MeshSpheres, forget_changed_meshes};
     use bevy::ecs::system::SystemId;
 
@@ -336,6 +329,9 @@ mod tests {
         world.init_resource::<Assets<Mesh>>();
         world.init_resource::<Messages<AssetEvent<Mesh>>>();
         world.init_resource::<MeshSpheres>();
+        world.init_resource::<Assets<AnimationPoses>>();
+        world.init_resource::<PoseTable>();
+        world.init_resource::<Messages<AssetEvent<AnimationPoses>>>();
         world.init_resource::<CpuClock>();
         let system = world.register_system(resolve_lods);
         let mesh = world
