@@ -795,10 +795,11 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("radius", 236),
         ("thin", 240),
         ("wind", 256),
-        ("instance_from_mesh", 288),
-        ("previous_instance_from_mesh", 336),
-        ("instance_from_mesh_normals", 384),
-        ("pad", 432),
+        ("animation", 288),
+        ("instance_from_mesh", 304),
+        ("previous_instance_from_mesh", 352),
+        ("instance_from_mesh_normals", 400),
+        ("pad", 448),
     ];
     assert_eq!(
         fields,
