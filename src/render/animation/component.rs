@@ -138,7 +138,7 @@ pub(in crate::render) struct SlotAnimation {
 }
 
 impl SlotAnimation {
-    /// `poses` is the index of the set's poses, which stretch by so much.
+    /// `poses` is the place of the set's poses in the directory, and `stretch` their greatest.
     pub fn new(animation: &SetAnimation, (poses, stretch): (u32, f32)) -> Self {
         Self {
             poses,

@@ -78,9 +78,9 @@ pub(in crate::render) fn skeleton_of(scene: &World, skin: &SkinnedMesh) -> Skele
 /// Rates of which the first is taken whose poses are close to the clip. Exporters write keyframes at
 /// the first three.
 const RATES: [f32; 8] = [24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 96.0, 120.0];
-/// How far a joint may be from where the clip has it, as a share of the skeleton's size; and how far a
-/// matrix may be turned, in radians.
+/// How far a joint may be from its place in the clip, as a share of the skeleton's size.
 const MAX_OFF: f32 = 3e-4;
+/// How far it may be turned from its rotation in the clip, in radians.
 const MAX_TURN: f32 = 2e-3;
 
 impl Skeleton {
