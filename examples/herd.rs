@@ -1,5 +1,5 @@
-//! A herd of foxes: clips of a skinned glTF file, played on the GPU. Rings of foxes walk, run and walk
-//! again; in the middle, each looks around at its own time.
+//! A herd of foxes: clips of a skinned glTF file, played on the GPU. Rings of foxes walk, run and
+//! walk again; in the middle, each looks around at its own time.
 
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
 use bevy_gpu_culling::{instance::InstanceError, prelude::*};

@@ -1,5 +1,5 @@
-//! Measures crowds: figures that stand still, that play a clip, and that blend two clips, as sets; and
-//! Bevy's skinned entities. The GPU is waited for in each frame.
+//! Measures crowds: figures that stand still, play a clip, or blend two clips, as sets; and Bevy's
+//! skinned entities. The GPU is waited for in each frame.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks by printing")]
 
 #[path = "../../examples/orbs/end.rs"]

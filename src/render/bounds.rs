@@ -202,16 +202,11 @@ pub(super) fn update_bounds(
                 })
             });
             let around = || posed.flatten().or_else(|| meshes.sphere_of(mesh));
-            // Those of levels are without a pose.
+            // The spheres of levels are without a pose.
             let lods = item.lods.filter(|_| !matches!(posed, Some(Some(_))));
             let sphere = culling_sphere(around, item.radius, lods, bad_radius);
-            if posed == Some(None)
-                && item
-                    .radius
-                    .copied()
-                    .and_then(CullingRadius::checked)
-                    .is_none()
-            {
+            let has_radius = sphere.as_ref().is_ok_and(|sphere| sphere.is_by_radius);
+            if posed == Some(None) && !has_radius {
                 told.tell(entity, Problem::NoJoints);
             }
             sphere.map(|sphere| {

@@ -65,18 +65,7 @@ impl SceneHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::views::ViewKind;
-    use bevy::{prelude::Entity, render::view::RetainedViewEntity};
-
-    fn view(index: u32) -> FrameView {
-        let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
-        FrameView {
-            key: RetainedViewEntity::new(entity.into(), None, 0),
-            kind: ViewKind::Camera,
-            name: String::new(),
-            fades: crate::render::views::ViewFades::All,
-        }
-    }
+    use bevy::prelude::Entity;
 
     #[test]
     fn each_frame_has_its_own_views_and_groups() {
@@ -84,9 +73,9 @@ mod tests {
             |index| MainEntity::from(Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER));
         let mut history = SceneHistory::default();
         let pair = (main(3), main(4));
-        history.push(7, &[view(1), view(2)], &[]);
-        history.push(8, &[view(1), view(2)], &[pair]);
-        history.push(9, &[view(2)], &[pair]);
+        history.push(7, &[FrameView::test(1), FrameView::test(2)], &[]);
+        history.push(8, &[FrameView::test(1), FrameView::test(2)], &[pair]);
+        history.push(9, &[FrameView::test(2)], &[pair]);
         let lens = |history: &SceneHistory, frame| {
             let scene = history.scene(frame)?;
             Some((scene.views.len(), scene.joined.len()))
@@ -95,7 +84,7 @@ mod tests {
         assert_eq!(lens(&history, 8), Some((2, 1)));
         assert_eq!(
             history.scene(9).map(|scene| &*scene.views),
-            Some(&[view(2)][..])
+            Some(&[FrameView::test(2)][..])
         );
         assert_eq!(lens(&history, 9), Some((1, 1)));
         assert_eq!(lens(&history, 10), None);

@@ -4,7 +4,7 @@
 use crate::{
     cube_and_red,
     log::Log,
-    scene::{How, Stage, assert_same_picture, field},
+    scene::{How, Stage, assert_same_picture, field, posed},
     starts, wait_for_device,
 };
 use bevy::{
@@ -200,6 +200,10 @@ fn draw_edited(point: Option<usize>) -> RgbaImage {
     let (cube, red) = cube_and_red(&mut stage);
     let at = |x| Transform::from_xyz(x, 0.0, 0.0);
     let plain = stage.spawn_set(&field(300, true), (cube.clone(), red.clone()), at(0.0));
+    let poses = stage.add(posed::poses());
+    let pole = (stage.mesh(posed::mesh()), red.clone());
+    let figures = stage.spawn_set(&field(60, false), pole, at(-0.7));
+    stage.entity(figures).insert(InstanceAnimation::from(poses));
     let leveled = stage.spawn_set(&field(200, false), (cube.clone(), red.clone()), at(0.7));
     let levels = vec![InstanceLod::new(cube, 0.02)];
     stage.entity(leveled).insert(InstanceLods {
@@ -224,7 +228,7 @@ fn draw_edited(point: Option<usize>) -> RgbaImage {
     }
     let picture = stage.picture();
     stage.verify();
-    assert_eq!(stage.report().instances, 300);
+    assert_eq!(stage.report().instances, 360);
     picture
 }
 

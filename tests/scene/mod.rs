@@ -42,6 +42,7 @@ use bevy::{
         renderer::{RenderAdapter, RenderAdapterInfo, RenderDevice, RenderQueue},
         settings::{RenderCreation, WgpuSettings},
     },
+    time::TimeUpdateStrategy,
     window::ExitCondition,
     winit::WinitPlugin,
 };
@@ -394,6 +395,12 @@ impl Stage {
         for _ in 0..frames {
             self.app.update();
         }
+    }
+
+    /// Lets the time of the app go on by this much per frame.
+    pub fn tick(&mut self, step: Duration) {
+        let strategy = TimeUpdateStrategy::ManualDuration(step);
+        self.app.world_mut().insert_resource(strategy);
     }
 
     /// Draws frames until all pipelines of the scene are compiled.

@@ -1,8 +1,8 @@
-//! A mesh with joints, a pose, and the mesh in the pose.
+//! Meshes with joints, and what poses make of them.
 
 use bevy::{
-    math::{Affine3A, Mat3A},
-    mesh::VertexAttributeValues,
+    math::{Affine3A, Mat3A, Vec3A},
+    mesh::{MeshVertexAttribute, VertexAttributeValues},
     prelude::*,
 };
 use bevy_gpu_culling::{prelude::*, render::PoseClip};
@@ -14,38 +14,29 @@ fn joints() -> Vec<Affine3A> {
     vec![Affine3A::from_translation(Vec3::Y * 0.1), bent]
 }
 
-fn floats(mesh: &Mesh, attribute: bevy::mesh::MeshVertexAttribute) -> Vec<Vec3> {
+fn floats(mesh: &Mesh, attribute: MeshVertexAttribute) -> Vec<Vec3> {
     let Some(VertexAttributeValues::Float32x3(values)) = mesh.attribute(attribute) else {
         panic!("three floats")
     };
     values.iter().copied().map(Vec3::from).collect()
 }
 
-/// The share of the upper joint.
-fn share(point: Vec3) -> f32 {
-    ((point.y + 0.45) / 0.9).clamp(0.0, 1.0)
-}
-
-fn pole() -> Mesh {
-    Cylinder::new(0.12, 0.9)
-        .mesh()
-        .segments(4)
-        .resolution(8)
-        .build()
-}
-
-/// The pole with joints.
+/// A pole with two joints, one at each end.
 pub fn mesh() -> Mesh {
-    let pole = pole();
+    let pole = Cylinder::new(0.12, 0.9).mesh().segments(4);
+    let pole = pole.resolution(8).build();
     let points = floats(&pole, Mesh::ATTRIBUTE_POSITION);
-    let weight = |point: &Vec3| [1.0 - share(*point), share(*point), 0.0, 0.0];
+    let weight = |point: &Vec3| {
+        let upper = ((point.y + 0.45) / 0.9).clamp(0.0, 1.0);
+        [1.0 - upper, upper, 0.0, 0.0]
+    };
     let weights: Vec<_> = points.iter().map(weight).collect();
     let joints = VertexAttributeValues::Uint16x4(vec![[0, 1, 0, 0]; points.len()]);
     pole.with_inserted_attribute(Mesh::ATTRIBUTE_JOINT_INDEX, joints)
         .with_inserted_attribute(Mesh::ATTRIBUTE_JOINT_WEIGHT, weights)
 }
 
-/// A clip that does not move.
+/// A clip of the pole that does not move.
 pub fn poses() -> AnimationPoses {
     let clip = PoseClip {
         poses: vec![joints(); 3],
@@ -55,33 +46,58 @@ pub fn poses() -> AnimationPoses {
     AnimationPoses::new([clip]).unwrap()
 }
 
-/// The pole in the pose.
+/// The pole in the clip.
 pub fn posed() -> Mesh {
-    let mut pole = pole();
-    let points = floats(&pole, Mesh::ATTRIBUTE_POSITION);
-    let normals = floats(&pole, Mesh::ATTRIBUTE_NORMAL);
-    let [low, high] = joints()[..] else {
-        panic!("two joints")
+    in_pose(&mesh(), &joints())
+}
+
+/// The matrix of each vertex of a mesh: the sum of the joints' by their weights.
+fn matrices<'a>(mesh: &'a Mesh, pose: &'a [Affine3A]) -> impl Iterator<Item = Affine3A> + 'a {
+    let values = |attribute| mesh.attribute(attribute).unwrap();
+    let VertexAttributeValues::Uint16x4(joints) = values(Mesh::ATTRIBUTE_JOINT_INDEX) else {
+        panic!("joints")
     };
-    let matrix = |point: &Vec3| {
-        let (a, b) = (1.0 - share(*point), share(*point));
-        Mat3A::from_cols(
-            low.matrix3.x_axis * a + high.matrix3.x_axis * b,
-            low.matrix3.y_axis * a + high.matrix3.y_axis * b,
-            low.matrix3.z_axis * a + high.matrix3.z_axis * b,
-        )
+    let VertexAttributeValues::Float32x4(weights) = values(Mesh::ATTRIBUTE_JOINT_WEIGHT) else {
+        panic!("weights")
     };
-    let place = |point: &Vec3| {
-        let (a, b) = (low.transform_point3(*point), high.transform_point3(*point));
-        a.lerp(b, share(*point)).to_array()
-    };
-    let placed: Vec<_> = points.iter().map(place).collect();
-    let turned = points.iter().zip(normals).map(|(point, normal)| {
-        let normals = matrix(point).inverse().transpose();
-        (normals * normal).normalize().to_array()
+    joints.iter().zip(weights).map(|(joints, weights)| {
+        let zero = Affine3A {
+            matrix3: Mat3A::ZERO,
+            translation: Vec3A::ZERO,
+        };
+        let parts = joints.iter().zip(weights);
+        parts.fold(zero, |sum, (joint, weight)| {
+            let joint = pose[usize::from(*joint)];
+            Affine3A {
+                matrix3: sum.matrix3 + joint.matrix3 * *weight,
+                translation: sum.translation + joint.translation * *weight,
+            }
+        })
+    })
+}
+
+/// The places of a mesh's vertices in a pose.
+pub fn places(mesh: &Mesh, pose: &[Affine3A]) -> Vec<Vec3> {
+    let points = floats(mesh, Mesh::ATTRIBUTE_POSITION);
+    let moved = points.iter().zip(matrices(mesh, pose));
+    let moved = moved.map(|(point, matrix)| matrix.transform_point3(*point));
+    moved.collect()
+}
+
+/// The mesh in a pose, without joints.
+pub fn in_pose(mesh: &Mesh, pose: &[Affine3A]) -> Mesh {
+    let normals = floats(mesh, Mesh::ATTRIBUTE_NORMAL);
+    let turned = normals.iter().zip(matrices(mesh, pose));
+    let turned = turned.map(|(normal, matrix)| {
+        let normals = matrix.matrix3.inverse().transpose();
+        (normals * *normal).normalize()
     });
-    let turned: Vec<_> = turned.collect();
-    pole.insert_attribute(Mesh::ATTRIBUTE_POSITION, placed);
-    pole.insert_attribute(Mesh::ATTRIBUTE_NORMAL, turned);
-    pole
+    let turned: Vec<Vec3> = turned.collect();
+    let mut made = mesh
+        .clone()
+        .with_inserted_attribute(Mesh::ATTRIBUTE_POSITION, places(mesh, pose))
+        .with_inserted_attribute(Mesh::ATTRIBUTE_NORMAL, turned);
+    made.remove_attribute(Mesh::ATTRIBUTE_JOINT_INDEX);
+    made.remove_attribute(Mesh::ATTRIBUTE_JOINT_WEIGHT);
+    made
 }

@@ -48,8 +48,8 @@ pub struct BakeAnimation {
     /// The clips, and whether each begins again at its end. An
     /// [`AnimationState`](super::AnimationState) names them by their index.
     pub clips: Vec<(Handle<AnimationClip>, bool)>,
-    /// The least number of poses per second. By default (`None`), each clip gets as few as are close
-    /// to it: 24 at least and 120 at most.
+    /// The least number of poses per second. By default (`None`), each clip gets as few as are
+    /// close to it: 24 at least and 120 at most.
     pub rate: Option<f32>,
     /// [`InstanceAnimation::source`] of the parts.
     pub source: AnimationSource,
@@ -117,17 +117,9 @@ pub struct AnimationBaked {
     pub result: Result<(), AnimationError>,
 }
 
-/// On a part of a scene that waits for its poses.
-#[derive(Component)]
+/// On a part of a scene that waits for its poses: what they are made from.
+#[derive(Component, Clone, PartialEq)]
 pub(in crate::render) struct SkinToBake {
-    pub skeleton: Skeleton,
-    pub bake: BakeAnimation,
-    pub scene: AssetId<WorldAsset>,
-}
-
-/// What poses are made from.
-#[derive(Clone, PartialEq)]
-struct BakeKey {
     scene: AssetId<WorldAsset>,
     skeleton: Skeleton,
     clips: Vec<(Handle<AnimationClip>, bool)>,
@@ -135,11 +127,29 @@ struct BakeKey {
     rate: Option<u32>,
 }
 
+impl SkinToBake {
+    pub fn new(scene: AssetId<WorldAsset>, skeleton: &Skeleton, bake: &BakeAnimation) -> Self {
+        Self {
+            scene,
+            skeleton: skeleton.clone(),
+            clips: bake.clips.clone(),
+            rate: bake.rate.map(f32::to_bits),
+        }
+    }
+}
+
 /// What was baked, and what is being baked.
 #[derive(Resource, Default)]
 pub(in crate::render) struct BakedPoses {
-    baked: Vec<(BakeKey, AssetId<AnimationPoses>)>,
-    running: Vec<(BakeKey, Task<Result<AnimationPoses, AnimationError>>)>,
+    baked: Vec<(SkinToBake, AssetId<AnimationPoses>)>,
+    running: Vec<(SkinToBake, Task<Result<AnimationPoses, AnimationError>>)>,
+}
+
+impl BakedPoses {
+    fn forget(&mut self, is_old: impl Fn(&SkinToBake) -> bool) {
+        self.baked.retain(|(key, _)| !is_old(key));
+        self.running.retain(|(key, _)| !is_old(key));
+    }
 }
 
 /// Forgets what was baked of scenes or clips that have changed.
@@ -150,15 +160,12 @@ pub(in crate::render) fn forget_baked(
 ) {
     for event in clips.read() {
         if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
-            let has = |key: &BakeKey| key.clips.iter().any(|(clip, _)| clip.id() == *id);
-            baked.baked.retain(|(key, _)| !has(key));
-            baked.running.retain(|(key, _)| !has(key));
+            baked.forget(|key| key.clips.iter().any(|(clip, _)| clip.id() == *id));
         }
     }
     for event in scenes.read() {
         if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
-            baked.baked.retain(|(key, _)| key.scene != *id);
-            baked.running.retain(|(key, _)| key.scene != *id);
+            baked.forget(|key| key.scene == *id);
         }
     }
 }
@@ -195,14 +202,8 @@ pub(in crate::render) fn bake_animations(
         None => true,
     });
     for (entity, skin, animation) in &mut waiting {
-        let key = BakeKey {
-            scene: skin.scene,
-            skeleton: skin.skeleton.clone(),
-            clips: skin.bake.clips.clone(),
-            rate: skin.bake.rate.map(f32::to_bits),
-        };
-        let known = baked.iter().find(|(known, _)| *known == key);
-        let failure = failed.iter().find(|(known, _)| *known == key);
+        let known = baked.iter().find(|(known, _)| known == skin);
+        let failure = failed.iter().find(|(known, _)| known == skin);
         let result = match (known, failure) {
             (Some((_, id)), _) => match poses.get_strong_handle(*id) {
                 Some(handle) => {
@@ -215,12 +216,13 @@ pub(in crate::render) fn bake_animations(
                 None => continue,
             },
             (None, Some((_, error))) => Err(error.clone()),
-            (None, None) if let Some(clip) = unloadable(&key, server.as_deref()) => {
+            (None, None) if let Some(clip) = unloadable(skin, server.as_deref()) => {
                 Err(AnimationError::NotLoaded { clip })
             }
             (None, None) => {
-                if running.iter().all(|(known, _)| *known != key) {
-                    running.extend(start(&key, &clips, &bindposes).map(|task| (key, task)));
+                if running.iter().all(|(known, _)| known != skin) {
+                    let task = start(skin, &clips, &bindposes);
+                    running.extend(task.map(|task| (skin.clone(), task)));
                 }
                 continue;
             }
@@ -238,7 +240,7 @@ pub(in crate::render) fn bake_animations(
 }
 
 /// The first clip that could not be loaded.
-fn unloadable(key: &BakeKey, server: Option<&AssetServer>) -> Option<usize> {
+fn unloadable(key: &SkinToBake, server: Option<&AssetServer>) -> Option<usize> {
     let has_failed = |clip: &Handle<AnimationClip>| {
         server.is_some_and(|server| server.load_state(clip.id()).is_failed())
     };
@@ -250,7 +252,7 @@ const MAX_RATE: f32 = 1000.0;
 
 /// Bakes in the background; `None` if something is not loaded.
 fn start(
-    key: &BakeKey,
+    key: &SkinToBake,
     clips: &Assets<AnimationClip>,
     bindposes: &Assets<SkinnedMeshInverseBindposes>,
 ) -> Option<Task<Result<AnimationPoses, AnimationError>>> {

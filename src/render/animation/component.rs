@@ -8,7 +8,7 @@ use crate::{
 use bevy::{asset::AsAssetId, math::UVec4, prelude::*};
 
 /// On a set whose mesh has joints: instances move as [`AnimationPoses`] say, each with a clip, a
-/// time and a speed of its own, without work of the CPU.
+/// time and a speed. The CPU has no work while they play.
 ///
 /// `BakeAnimation` (feature `animation`) on an [`InstanceScene`](crate::render::InstanceScene)
 /// inserts it on the parts of a scene that have a skin. By hand, it goes on an entity with a
@@ -18,8 +18,8 @@ use bevy::{asset::AsAssetId, math::UVec4, prelude::*};
 /// It works with any material whose vertex stage is Bevy's, in the picture, in prepasses with their
 /// motion vectors, and in shadow maps; with levels of detail that have joints, too, with impostors,
 /// ranges and [`Wind`](crate::render::Wind). The spheres by which instances are culled hold every
-/// pose. A [`CullingRadius`](crate::render::CullingRadius) must, too; a mesh whose vertices are only on
-/// the GPU needs one.
+/// pose. A [`CullingRadius`](crate::render::CullingRadius) must, too; a mesh whose vertices are
+/// only on the GPU needs one.
 ///
 /// Rays and pointers hit meshes as they are without a pose. A vertex shader of your own gets the
 /// pose from `bevy_gpu_culling::draw_animation`. Sets that are drawn from a `MeshUniform` per

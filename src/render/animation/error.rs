@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-/// Why [`AnimationPoses::new`](super::AnimationPoses::new) refused its input, or why nothing was baked.
+/// Why [`AnimationPoses::new`](super::AnimationPoses::new) refused its input, or why nothing was
+/// baked.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum AnimationError {

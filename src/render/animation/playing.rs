@@ -23,8 +23,8 @@ impl From<Duration> for Moment {
     }
 }
 
-/// Where a clip is that was at a phase some time ago, in steps from its beginning. In whole numbers, so
-/// that a clip that has looped for days is as exact as at first.
+/// Where a clip is that was at a phase some time ago, in steps from its beginning. In whole
+/// numbers, so that a clip that has looped for days is as exact as at first.
 ///
 /// A clip of 64 steps takes 2 ticks. At a speed of 48 (1.5), 3 ticks after it was at phase 64 (16
 /// steps), it is at (3 * 48 + 16) % 64 = 32: in its middle.

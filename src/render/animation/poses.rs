@@ -19,11 +19,11 @@ const MAX_STEPS: u32 = (1 << 24) - 32;
 /// none.
 const MAX_CLIPS: usize = 255;
 
-/// One clip of [`AnimationPoses`], as it is handed over.
+/// One clip of [`AnimationPoses`].
 #[derive(Clone, Debug)]
 pub struct PoseClip {
-    /// The poses at times that follow each other at the same distance, the first and the last moment
-    /// included. A pose has one matrix per joint: from the mesh's space, in which its vertices are,
+    /// The poses at times that follow each other at the same distance, the first and the last
+    /// moment included. A pose has one matrix per joint: from the mesh's space, in which its vertices are,
     /// to the instance's. That is the transform of the joint times its inverse bind pose.
     pub poses: Vec<Vec<Affine3A>>,
     /// How long the clip takes. At most 511 seconds.
@@ -183,12 +183,6 @@ impl AnimationPoses {
         Some(clip.steps as f32 / (TICKS_PER_SECOND * STEPS_PER_TICK) as f32)
     }
 
-    /// Whether a clip begins again at its end; `None` if there is no such clip.
-    #[must_use]
-    pub fn loops(&self, clip: u8) -> Option<bool> {
-        Some(self.clips.get(usize::from(clip))?.loops)
-    }
-
     /// The clip with a number, or the last one: as in the vertex stage.
     pub(super) fn clip(&self, clip: u8) -> Clip {
         let last = self.clips.len() - 1;
@@ -210,8 +204,8 @@ impl AnimationPoses {
         self.packing.unpack(packed, self.pivot(joint as usize))
     }
 
-    /// The place of a joint in the mesh's space, without a pose: [`Self::pose`] moves it to where the
-    /// joint is. Joints are in the order of the skin. The origin if there is no such joint.
+    /// The place of a joint in the mesh's space, without a pose: [`Self::pose`] moves it to where
+    /// the joint is. Joints are in the order of the skin. The origin if there is no such joint.
     #[must_use]
     pub fn pivot(&self, joint: usize) -> Vec3 {
         self.pivots.get(joint).copied().unwrap_or_default()

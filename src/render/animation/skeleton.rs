@@ -75,8 +75,8 @@ pub(in crate::render) fn skeleton_of(scene: &World, skin: &SkinnedMesh) -> Skele
     skeleton
 }
 
-/// Rates of which the first is taken whose poses are close to the clip. Exporters write keyframes at
-/// the first three.
+/// Rates of which the first is taken whose poses are close to the clip. Exporters write keyframes
+/// at the first three.
 const RATES: [f32; 8] = [24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 96.0, 120.0];
 /// How far a joint may be from its place in the clip, as a share of the skeleton's size.
 const MAX_OFF: f32 = 3e-4;
@@ -137,7 +137,7 @@ impl Skeleton {
         rate: f32,
     ) -> Vec<Vec<Affine3A>> {
         let seconds = clip.duration();
-        // A length that is a whole number of keyframes, but for rounding, stays one.
+        // A whole number of keyframes stays one, whatever rounding does to it.
         let segments = (seconds * rate - 1e-3).ceil().max(1.0);
         let times = (0..=segments as u32).map(|at| seconds * (at as f32 / segments));
         let poses = times.map(|time| self.pose(clip, time, inverse_bindposes));

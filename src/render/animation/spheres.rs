@@ -11,8 +11,8 @@ use bevy::{mesh::VertexAttributeValues, prelude::*};
 /// the mesh has no joints, or if its vertices are not on the CPU.
 ///
 /// A vertex lies between the places to which its joints move it. So the sphere holds, for each
-/// joint, a sphere around the vertices that the joint moves, in each pose. If a joint turns around its
-/// pivot between two poses, that sphere has its center there: the pivot moves straight, and no
+/// joint, a sphere around the vertices that the joint moves, in each pose. If a joint turns around
+/// its pivot between two poses, that sphere has its center there: the pivot moves straight, and no
 /// vertex gets farther from it.
 pub(in crate::render) fn sphere_in_poses(
     mesh: &Mesh,

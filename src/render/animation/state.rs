@@ -90,8 +90,8 @@ impl AnimationState {
         }
     }
 
-    /// Plays at this speed from the beginning of the clip on: 1 is the clip's own. It is rounded to a
-    /// 32nd, and at most 7.97. At 0, the clip stands. Of a clip that plays already,
+    /// Plays at this speed from the beginning of the clip on: 1 is the clip's own. It is rounded to
+    /// a 32nd, and at most 7.97. At 0, the clip stands. Of a clip that plays already,
     /// [`Self::change_speed`] keeps the place.
     #[must_use]
     pub fn with_speed(self, speed: f32) -> Self {
@@ -118,8 +118,8 @@ impl AnimationState {
         }
     }
 
-    /// Plays another clip from its beginning on, at the same speed, or at 1 if it stood. Where the clip
-    /// is now, to a 256th of its length, is blended out, as
+    /// Plays another clip from its beginning on, at the same speed, or at 1 if it stood. Where the
+    /// clip is now, to a 256th of its length, is blended out, as
     /// [`InstanceAnimation::blend_seconds`](super::InstanceAnimation) says.
     #[must_use]
     pub fn change_to(self, clip: u8, now: Duration, poses: &AnimationPoses) -> Self {
@@ -159,7 +159,7 @@ impl AnimationState {
     }
 
     /// What the instance with an index plays under
-    /// [`AnimationSource::Automatic`](super::AnimationSource): the first clip, begun at its own time.
+    /// [`AnimationSource::Automatic`](super::AnimationSource): the first clip, begun at some time.
     #[must_use]
     pub fn automatic(index: u32) -> Self {
         let state = index.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);

@@ -29,8 +29,8 @@ struct PoseEntry {
 }
 
 impl PoseTable {
-    /// The place of poses in the directory, and how much they stretch lengths at most; `None` if they
-    /// are not there.
+    /// The place of poses in the directory, and how much they stretch lengths at most; `None` if
+    /// they are not there.
     pub fn placed(&self, id: AssetId<AnimationPoses>) -> Option<(u32, f32)> {
         let place = *self.places.get(&id)?;
         let entry = &self.entries[place as usize - 1];

@@ -284,18 +284,6 @@ impl LateCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::views::ViewFades;
-    use bevy::prelude::Entity;
-
-    fn view(index: u32) -> FrameView {
-        let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
-        FrameView {
-            key: RetainedViewEntity::new(entity.into(), None, 0),
-            kind: ViewKind::Camera,
-            name: String::new(),
-            fades: ViewFades::All,
-        }
-    }
 
     fn counts(frame: u64, view: u32, list: DrawList) -> FrameCounts {
         FrameCounts {
@@ -315,10 +303,10 @@ mod tests {
 
     #[test]
     fn late_counters_are_behind_if_a_view_that_hides_has_older_ones() {
-        let views = [view(1), view(2)];
+        let views = [1, 2].map(FrameView::test);
         let (mut late, mut pauses) = (LateCounts::default(), OcclusionPauses::default());
         let early = |frame| counts(frame, 1, DrawList::Early);
-        assert!(!late.is_behind(&early(4), &views), "nothing has come yet");
+        assert!(!late.is_behind(&early(4), &views), "there are none yet");
         late.take(&mut counts(4, 1, DrawList::Late), &views, &mut pauses);
         assert!(!late.is_behind(&early(4), &views));
         assert!(late.is_behind(&early(8), &views));

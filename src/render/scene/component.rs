@@ -16,8 +16,8 @@ use bevy::{asset::AsAssetId, prelude::*};
 /// component. In a world that was saved and loaded, and in a clone of the entity, they are spawned
 /// again, too.
 ///
-/// Skinned meshes play clips if the entity has `BakeAnimation` (feature `animation`). Otherwise they
-/// are left out, as are morphed meshes, lights, cameras, and sets, and a warning names the scene.
+/// Skinned meshes play clips if the entity has `BakeAnimation` (feature `animation`). Otherwise
+/// they are left out, as are morphed meshes, lights, cameras, and sets, and a warning names the scene.
 /// Animations of nodes without a skin are not played. A mesh that its node hides is spawned hidden.
 ///
 /// Scenes come from glTF files or from any other world. The entity's [`Transform`] and

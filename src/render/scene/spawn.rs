@@ -152,11 +152,7 @@ fn spawn_scene(world: &mut World, root: Entity) {
             {
                 entity.insert((
                     bake.animation(Handle::default()),
-                    SkinToBake {
-                        skeleton: skeleton.clone(),
-                        bake: bake.clone(),
-                        scene: id,
-                    },
+                    SkinToBake::new(id, skeleton, bake),
                 ));
             }
             spawned.push(entity);

@@ -30,6 +30,21 @@ pub(in crate::render) struct FrameView<Name = String> {
     pub fades: ViewFades,
 }
 
+#[cfg(test)]
+impl FrameView {
+    /// A camera.
+    pub fn test(index: u32) -> Self {
+        let entity = Entity::from_raw_u32(index);
+        let entity = entity.unwrap_or(Entity::PLACEHOLDER);
+        Self {
+            key: RetainedViewEntity::new(entity.into(), None, 0),
+            kind: ViewKind::Camera,
+            name: String::new(),
+            fades: ViewFades::All,
+        }
+    }
+}
+
 /// Which instances a view draws in part, by dither, and as a camera thins them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::render) enum ViewFades {

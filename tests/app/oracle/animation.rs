@@ -11,7 +11,6 @@ use bevy::{
     math::{Affine3A, Mat4},
     mesh::skinning::{SkinnedMesh, SkinnedMeshInverseBindposes},
     prelude::*,
-    time::TimeUpdateStrategy,
 };
 use bevy_gpu_culling::{instance::ScaleKind, prelude::*, render::PoseClip};
 use core::time::Duration;
@@ -82,8 +81,7 @@ fn motions(how: How) -> Vec<RgbaImage> {
     let mut pictures = Vec::new();
     for step in STEPS {
         let time = Duration::from_nanos(u64::from(step) * 1_000_000_000 / 1024);
-        let world = stage.app.world_mut();
-        world.insert_resource(TimeUpdateStrategy::ManualDuration(time));
+        stage.tick(time);
         ticks += step;
         for joint in &upper {
             let share = (ticks % LENGTH) as f32 / LENGTH as f32;

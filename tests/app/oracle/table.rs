@@ -170,7 +170,7 @@ const PROVEN: &[(&str, &str, &str)] = &[
     ),
     (
         "Pass",
-        "`InstanceAnimation`: as skinned entities at the same moment of the same clips, with shadows",
+        "`InstanceAnimation`: as skinned entities at the same moment of the same clips; with shadows, as entities with the mesh in the twin's pose",
         "tests/picture",
     ),
     (

@@ -12,7 +12,6 @@ use bevy::{
     math::Affine3A,
     mesh::VertexAttributeValues,
     prelude::*,
-    time::TimeUpdateStrategy,
 };
 use bevy_gpu_culling::instance::ScaleKind;
 use bevy_gpu_culling::prelude::*;
@@ -53,13 +52,6 @@ fn bend(
     let up = at.transform_vector3(instance.rotation * Vec3::Y * instance.scale.y);
     let in_set = at.inverse().transform_vector3(direction).length();
     direction * lean * instance.scale.y / in_set - up * (0.4 * lean * lean / wind.height)
-}
-
-/// Lets the time of the app go on by this much per frame.
-fn tick(stage: &mut Stage, seconds: f32) {
-    let step = Duration::from_secs_f32(seconds);
-    let world = stage.app.world_mut();
-    world.insert_resource(TimeUpdateStrategy::ManualDuration(step));
 }
 
 /// The seconds that have passed, as shaders get them.
@@ -142,7 +134,7 @@ fn bent_instances_look_like_entities_with_bent_meshes() {
         ("wind-calm", calm, Transform::IDENTITY),
     ] {
         let mut sets = stage(How::Set(None));
-        tick(&mut sets, 0.0);
+        sets.tick(Duration::from_secs_f32(0.0));
         let (set, plant) = boxes();
         let mesh = sets.mesh(plant);
         let material = sets.standard(StandardMaterial::default());
@@ -150,9 +142,9 @@ fn bent_instances_look_like_entities_with_bent_meshes() {
         sets.entity(entity)
             .insert((wind, InstanceOffset::from(offset)));
         furnish(&mut sets, &wind);
-        tick(&mut sets, 1.3);
+        sets.tick(Duration::from_secs_f32(1.3));
         sets.update(1);
-        tick(&mut sets, 0.0);
+        sets.tick(Duration::from_secs_f32(0.0));
         let ours = sets.picture();
         sets.verify();
 
@@ -168,9 +160,9 @@ fn bent_instances_look_like_entities_with_bent_meshes() {
         assert_same_picture(name, &ours, &entities.picture());
 
         // The comparison sees the wind, and the time.
-        tick(&mut sets, 0.9);
+        sets.tick(Duration::from_secs_f32(0.9));
         sets.update(1);
-        tick(&mut sets, 0.0);
+        sets.tick(Duration::from_secs_f32(0.0));
         let later = sets.picture();
         assert!(different_pixels(&format!("{name}-later"), &later, &ours).is_err());
         sets.entity(entity).get_mut::<Wind>().unwrap().strength = 0.1;
@@ -228,7 +220,7 @@ fn motions(how: How, frames: &mut Vec<f32>) -> Vec<RgbaImage> {
         .into_iter()
         .enumerate()
     {
-        tick(&mut stage, step);
+        stage.tick(Duration::from_secs_f32(step));
         // The twin needs the time of the frame before the frame: as the set had it.
         match how {
             How::Entities => time = frames[frame],
@@ -276,7 +268,7 @@ fn what_leans_into_view_is_drawn() {
     let wide = Transform::from_scale(Vec3::new(4.0, 0.5, 1.0));
     for (range, at) in [(false, Transform::IDENTITY), (true, wide)] {
         let mut stage = stage(How::Set(None));
-        tick(&mut stage, 0.0);
+        stage.tick(Duration::from_secs_f32(0.0));
         let mesh = stage.mesh(
             Cuboid::new(0.2, 2.0, 0.2)
                 .mesh()
@@ -305,9 +297,9 @@ fn what_leans_into_view_is_drawn() {
         let first = still.pixels().next().unwrap();
         assert!(still.pixels().all(|pixel| pixel == first));
         stage.entity(entity).insert(wind);
-        tick(&mut stage, 1.0);
+        stage.tick(Duration::from_secs_f32(1.0));
         stage.update(1);
-        tick(&mut stage, 0.0);
+        stage.tick(Duration::from_secs_f32(0.0));
         let blown = stage.picture();
         let seen = blown.pixels().filter(|pixel| *pixel != first).count();
         assert!(seen > 100, "{seen}");
