@@ -48,6 +48,10 @@ impl MaterialExtension for Walk {
 
 type Walking = ExtendedMaterial<StandardMaterial, Walk>;
 
+/// Marks the entity of the set.
+#[derive(Component)]
+struct Crowd;
+
 fn main() -> AppExit {
     App::new()
         .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
@@ -81,6 +85,7 @@ fn gather(
     let tags = (0..count).map(|i| random(i, 0) as u32 | (random(i, 1) as u32) << 8);
     let set = InstanceSet::from_transforms(places(count, 0.0))?.with_tags(tags.collect())?;
     commands.spawn((
+        Crowd,
         Mesh3d(meshes.add(figure)),
         MeshMaterial3d(materials.add(Walking {
             base: StandardMaterial {
@@ -136,7 +141,7 @@ fn spawn(
 /// Everyone takes a step. All of the set changes, which uploads 16 bytes per figure.
 fn walk(
     time: Res<Time>,
-    crowd: Single<&GpuInstances>,
+    crowd: Single<&GpuInstances, With<Crowd>>,
     mut sets: ResMut<Assets<InstanceSet>>,
 ) -> Result {
     let Some(mut set) = sets.get_mut(&crowd.0) else {

@@ -8,6 +8,10 @@ const SIDE: u32 = 316;
 /// The row that moves. The others stand still.
 const MOVING: u32 = SIDE / 2 + 4;
 
+/// Marks the entity of the set.
+#[derive(Component)]
+struct Field;
+
 fn main() -> AppExit {
     App::new()
         .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
@@ -34,6 +38,7 @@ fn spawn(
         Transform::from_xyz(x, height, z).with_rotation(Quat::from_rotation_y(i as f32))
     });
     commands.spawn((
+        Field,
         Mesh3d(meshes.add(Cuboid::from_length(0.6))),
         MeshMaterial3d(materials.add(Color::srgb(0.5, 0.8, 0.4))),
         GpuInstances(sets.add(InstanceSet::from_transforms(places)?)),
@@ -52,7 +57,7 @@ fn spawn(
 /// Lifts a row out of the field. `InstanceSet::set` records what changed.
 fn wave(
     time: Res<Time>,
-    instances: Single<&GpuInstances>,
+    instances: Single<&GpuInstances, With<Field>>,
     mut sets: ResMut<Assets<InstanceSet>>,
 ) -> Result {
     let Some(mut set) = sets.get_mut(&instances.0) else {

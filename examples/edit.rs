@@ -3,7 +3,7 @@
 //! and keep their ids however the others are moved. Only what changes is uploaded.
 
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
-use bevy_gpu_culling::{instance::InstanceError, prelude::*};
+use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
 use std::collections::VecDeque;
 
@@ -29,6 +29,10 @@ struct Field {
     trench: VecDeque<IVec2>,
     steps: u32,
 }
+
+/// Marks the entity of the set.
+#[derive(Component)]
+struct Cubes;
 
 fn main() -> AppExit {
     App::new()
@@ -62,6 +66,7 @@ fn spawn(
         .filter_map(|i| set.id_of(count + i))
         .collect();
     commands.spawn((
+        Cubes,
         Mesh3d(meshes.add(Cuboid::from_length(0.85))),
         MeshMaterial3d(tinted.add(InstanceTint::material(Color::WHITE))),
         // Neighbors in space become neighbors in memory. Ids name the same cubes as before.
@@ -94,7 +99,7 @@ fn spawn(
 
 fn edit(
     time: Res<Time>,
-    instances: Single<&GpuInstances>,
+    instances: Single<&GpuInstances, With<Cubes>>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut field: ResMut<Field>,
 ) -> Result {

@@ -2,7 +2,7 @@
 //! walk again; in the middle, each looks around at its own time.
 
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
-use bevy_gpu_culling::{instance::InstanceError, prelude::*};
+use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
 
 /// The clips by their indices in [`BakeAnimation`].

@@ -87,7 +87,7 @@ fn spawn(
 
 fn switch_occlusion(
     mut commands: Commands,
-    camera: Single<(Entity, Has<InstanceOcclusion>), With<Camera>>,
+    camera: Single<(Entity, Has<InstanceOcclusion>), With<Camera3d>>,
 ) {
     let (camera, is_on) = *camera;
     if is_on {
@@ -99,7 +99,7 @@ fn switch_occlusion(
 
 fn switch_freezing(
     mut commands: Commands,
-    camera: Single<(Entity, Has<FreezeCulling>), With<Camera>>,
+    camera: Single<(Entity, Has<FreezeCulling>), With<Camera3d>>,
 ) {
     let (camera, is_frozen) = *camera;
     if is_frozen {

@@ -80,7 +80,7 @@ fn spawn(
 
 /// Puts the marker on the instance under the cursor.
 fn mark(
-    camera: Single<(&Camera, &GlobalTransform)>,
+    camera: Single<(&Camera, &GlobalTransform), With<Camera3d>>,
     window: Single<&Window>,
     mut ray_cast: InstanceRayCast,
     mut marker: Single<(&mut Transform, &mut Visibility), With<Marker>>,
@@ -112,31 +112,35 @@ fn mark(
 fn edit(
     click: On<PointerClick>,
     entities: Query<&GpuInstances>,
+    mut query: InstanceQuery,
     mut sets: ResMut<Assets<InstanceSet>>,
 ) -> Result {
     let Some(hit) = click.hit.extra_as::<InstanceHit>() else {
         return Ok(());
     };
-    let Some(mut set) = (entities.get(click.entity).ok()).and_then(|set| sets.get_mut(&set.0))
-    else {
-        return Ok(());
-    };
     if click.button == PointerButton::Primary {
+        let set = entities.get(click.entity).ok();
         // Another click of this frame may have moved or removed it.
-        if let Some(index) = hit.index_in(&set) {
+        if let Some(mut set) = set.and_then(|set| sets.get_mut(&set.0))
+            && let Some(index) = hit.index_in(&set)
+        {
             // A refused edit is logged. An error without a severity would end the app.
             set.swap_remove(index).with_severity(Severity::Error)?;
         }
         return Ok(());
     }
-    let near = |place: Vec3| place.distance(hit.point) < 4.0;
-    let around: Vec<u32> = (0u32..)
-        .zip(set.iter())
-        .filter(|(_, instance)| near(instance.translation))
-        .map(|(index, _)| index)
-        .collect();
-    for index in around {
-        set.hide(index).with_severity(Severity::Error)?;
+    let around = InstanceRegion::Sphere {
+        center: hit.point,
+        radius: 4.0,
+    };
+    for (entity, instances) in query.in_region(&around, &sets) {
+        let set = entities.get(entity).ok();
+        let Some(mut set) = set.and_then(|set| sets.get_mut(&set.0)) else {
+            continue;
+        };
+        for index in instances {
+            set.hide(index).with_severity(Severity::Error)?;
+        }
     }
     Ok(())
 }

@@ -171,7 +171,7 @@ fn brush(image: &mut Image, place: Vec2, radius: f32, more: f32) {
 
 /// Paints where the cursor is.
 fn paint(
-    camera: Single<(&Camera, &GlobalTransform)>,
+    camera: Single<(&Camera, &GlobalTransform), With<Camera3d>>,
     windows: Query<&Window>,
     buttons: Option<Res<ButtonInput<MouseButton>>>,
     time: Res<Time>,

@@ -8,7 +8,7 @@ use bevy::{
     tasks::{AsyncComputeTaskPool, Task, futures::check_ready},
     time::common_conditions::on_timer,
 };
-use bevy_gpu_culling::{instance::InstanceError, prelude::*};
+use bevy_gpu_culling::prelude::*;
 use std::time::Duration;
 
 /// Chunks that are seen in each direction. One more stays, so that none comes and goes at once.
@@ -116,7 +116,7 @@ fn block() -> Mesh {
 
 /// The camera flies once the first chunks are there.
 fn fly(
-    mut camera: Single<&mut Transform, With<Camera>>,
+    mut camera: Single<&mut Transform, With<Camera3d>>,
     land: Res<Land>,
     time: Res<Time>,
     mut has_begun: Local<bool>,
@@ -135,7 +135,11 @@ fn here(camera: &Transform, land: &Land) -> IVec2 {
 }
 
 /// Despawns what is far behind. The GPU's memory is used again for the next chunks.
-fn leave(camera: Single<&Transform, With<Camera>>, mut land: ResMut<Land>, mut commands: Commands) {
+fn leave(
+    camera: Single<&Transform, With<Camera3d>>,
+    mut land: ResMut<Land>,
+    mut commands: Commands,
+) {
     let here = here(&camera, &land);
     let Land { chunks, counts, .. } = &mut *land;
     chunks.retain(|at, chunk| {
@@ -150,7 +154,7 @@ fn leave(camera: Single<&Transform, With<Camera>>, mut land: ResMut<Land>, mut c
 }
 
 /// Begins the chunks that came in sight, the nearest first.
-fn plan(camera: Single<&Transform, With<Camera>>, mut land: ResMut<Land>) {
+fn plan(camera: Single<&Transform, With<Camera3d>>, mut land: ResMut<Land>) {
     let here = here(&camera, &land);
     let side = land.side;
     let mut around: Vec<IVec2> = (-SIGHT..=SIGHT)

@@ -10,6 +10,10 @@ const RADIUS: i32 = 2;
 /// Steps that the brushes have gone when the app starts, and go per second.
 const STEPS: [f32; 2] = [100.0, 60.0];
 
+/// Marks the entity of the set.
+#[derive(Component)]
+struct Field;
+
 fn main() -> AppExit {
     App::new()
         .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
@@ -50,6 +54,7 @@ fn spawn(
     let set =
         InstanceSet::from_transforms(places)?.with_tags((0..side * side).map(grass).collect())?;
     commands.spawn((
+        Field,
         Mesh3d(meshes.add(Cuboid::from_length(0.7))),
         MeshMaterial3d(materials.add(InstanceTint::material(StandardMaterial {
             perceptual_roughness: 0.6,
@@ -74,7 +79,7 @@ fn spawn(
 /// Moves the brushes. Only the tags that change are uploaded.
 fn paint(
     time: Res<Time>,
-    instances: Single<&GpuInstances>,
+    instances: Single<&GpuInstances, With<Field>>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut painted: Local<u32>,
 ) -> Result {

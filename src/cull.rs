@@ -49,7 +49,7 @@
 
 mod choose;
 mod compaction;
-#[cfg(feature = "study")]
+#[cfg(any(feature = "study", feature = "tune"))]
 mod compactor;
 mod culler;
 mod error;
@@ -90,7 +90,7 @@ pub mod tune;
 #[cfg(feature = "bevy")]
 pub(crate) use gpu::kernel::{KernelJob, compile_kernel};
 #[cfg(feature = "bevy")]
-pub(crate) use gpu::{guard::guarded, limits::growing_size};
+pub(crate) use gpu::{guard::guarded, limits::growing_size, on_demand::OnDemand};
 
 pub use choose::tuning::Tuning;
 pub use compaction::Compaction;
@@ -98,6 +98,8 @@ pub use compaction::Compaction;
 pub use compaction::PassRun;
 #[cfg(feature = "study")]
 pub use compactor::{Compactor, CompactorOptions};
+#[cfg(all(feature = "tune", not(feature = "study")))]
+pub(crate) use compactor::{Compactor, CompactorOptions};
 pub use culler::{
     Culler, CullerOptions, CullerWork, DrawSource, Follower, Frame, IndirectDraws, PassRecorder,
     PlainPasses, Recorded,

@@ -6,7 +6,7 @@
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
 //! * [`InstanceId`]: names an instance through all edits of its set. [`SetVersion`]: names a set as
 //!   it was, so that an index of then can be checked now.
-//! * [`SpatialIndex`]: which instance an [`InstanceRay`] meets first, and which ones lie in an
+//! * [`SpatialIndex`]: which instance an [`InstanceRay`] hits first, and which ones lie in an
 //!   [`InstanceRegion`].
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted_with_order`].
 //! * [`GpuWritten`]: a set whose instances are written by your compute pass.

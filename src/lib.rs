@@ -21,17 +21,23 @@
 //!
 //! | feature | what it adds | what it costs |
 //! | --- | --- | --- |
+//! | `animation` | [`BakeAnimation`](prelude::BakeAnimation): skinned scenes as instances, with their clips | Bevy's animations |
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
 //! | `gizmos` | [`CullingGizmosPlugin`](prelude::CullingGizmosPlugin): lines around sets, blocks and frozen frusta | Bevy's gizmos |
 //! | `gltf` | instances in glTF files (`EXT_mesh_gpu_instancing`) become sets | Bevy's glTF loader |
+//! | `lods` | [levels of detail](meshlet::MeshLods): another name of `meshlets` | see `meshlets` |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
-//! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
+//! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI and audio crates; on Linux, ALSA's headers (`libasound2-dev`) |
 //! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast), [`InstanceQuery`](prelude::InstanceQuery) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays, regions and pointers find individual instances | Bevy's picking crate |
 //! | `serde` | `Serialize` and `Deserialize` of [`InstanceSet`](instance::InstanceSet) and [`InstanceTransform`](instance::InstanceTransform); files need no feature | |
+//! | `study` | compactions and expansions that `Auto` never takes, to measure them; includes `testing` | a longer build |
+//! | `testing` | internals for tests: tables, CPU twins, a check of a frame's survivors | |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
     not(all(
+        feature = "animation",
         feature = "bevy",
+        feature = "gizmos",
         feature = "gltf",
         feature = "meshlets",
         feature = "overlay",
@@ -134,6 +140,8 @@ mod documents {
     struct Meshlets;
     #[doc = include_str!("../docs/guide/materials-and-shaders.md")]
     struct MaterialsAndShaders;
+    #[doc = include_str!("../docs/guide/occlusion.md")]
+    struct Occlusion;
     #[cfg(feature = "gizmos")]
     #[doc = include_str!("../docs/guide/troubleshooting.md")]
     struct Troubleshooting;

@@ -34,7 +34,10 @@ impl Plugin for GpuCullingPlugin {
         } else if app.get_sub_app(RenderApp).is_some() {
             warn!("GpuCullingPlugin: the app has no PbrPlugin; no GpuInstances are drawn. Add it");
         } else {
-            warn!("GpuCullingPlugin: the app has no renderer; no GpuInstances are drawn");
+            warn!(
+                "GpuCullingPlugin: the app has no renderer; no GpuInstances are drawn. Add DefaultPlugins, or leave the \
+                 plugin out of servers and tests"
+            );
         }
     }
 }

@@ -1,15 +1,17 @@
 //! One compaction over buffers of the caller: for benchmarks, and for tests of other instance
 //! encodings.
 
+#[cfg(feature = "study")]
+use crate::cull::{BatchData, run::inspect::read_batch};
 use crate::cull::{
-    BatchData, Compaction, CullError, CullingTier, Gpu, Stage, Version,
+    Compaction, CullError, CullingTier, Gpu, Stage, Version,
     gpu::guard::guarded,
     layout::{Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
         arena::max_ids, batch::GpuBatch, frame_number::FrameNumber, inputs::BatchInputs,
-        inspect::read_batch, tables::FrameTables,
+        tables::FrameTables,
     },
     shaders::{self, Sources},
     store::{PageBuffers, bounds::BoundsBuilder},
@@ -238,6 +240,7 @@ impl Compactor {
     }
 
     /// Totals and commands of a batch, and its arena.
+    #[cfg(feature = "study")]
     #[must_use]
     pub fn outputs(&self, batch: usize) -> Option<(&Buffer, &Buffer)> {
         self.batches
@@ -246,6 +249,7 @@ impl Compactor {
     }
 
     /// Bytes of all buffers, without the pages.
+    #[cfg(feature = "study")]
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
         let sizes = self.batches.iter().flat_map(GpuBatch::sizes);
@@ -257,6 +261,7 @@ impl Compactor {
     ///
     /// # Errors
     /// [`CullError::Readback`].
+    #[cfg(feature = "study")]
     pub fn read_batch(
         &self,
         device: &Device,

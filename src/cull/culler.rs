@@ -14,10 +14,10 @@ pub use frame::{Follower, Frame, PassRecorder, PlainPasses, Recorded};
 pub use work::CullerWork;
 
 use crate::cull::{
-    Compaction, CullError, CullingTier, Tuning,
+    Compaction, CullingTier, Tuning,
     choose::Choice,
     far_first::FarFirst,
-    gpu::draw_counts::DrawCounts,
+    gpu::{draw_counts::DrawCounts, on_demand::OnDemand},
     occlusion::occluder::Occluder,
     plan::planner::Planner,
     run::{Runner, frame_number::FrameNumber, rows::RowFiller, tables::FrameTables},
@@ -69,8 +69,8 @@ pub struct Culler {
     tables: FrameTables,
     far_first: FarFirst,
     occluder: Occluder,
-    /// Fills the rows of large plans; `None` before the first.
-    filler: Option<Result<Arc<RowFiller>, CullError>>,
+    /// Fills the rows of large plans; empty before the first.
+    filler: OnDemand<Arc<RowFiller>>,
     /// Whether kernels keep their bounds checks.
     checks: bool,
     draw_counts: DrawCounts,
@@ -88,7 +88,7 @@ impl Culler {
             return false;
         }
         let build = || RowFiller::new(device, self.checks).map(Arc::new);
-        self.filler.get_or_insert_with(build).is_ok()
+        self.filler.get_or_make(self.frame.now, build).is_ok()
     }
 
     /// Number of the frame that was prepared last; its [`FrameCounts`](crate::cull::FrameCounts)

@@ -7,7 +7,7 @@ mod kernels;
 
 use crate::cull::{
     CullError, CullingTier, Refusal,
-    gpu::Gpu,
+    gpu::{Gpu, on_demand::OnDemand},
     layout::FarFirstJob,
     plan::{
         planned::{BatchKey, Planned},
@@ -28,8 +28,8 @@ pub(super) struct FarFirst {
     tier: CullingTier,
     /// Keeps the bounds checks of the kernels.
     checks: bool,
-    /// `None` until a row is far first.
-    kernels: Option<Result<Kernels, CullError>>,
+    /// Empty until a row is far first.
+    kernels: OnDemand<Kernels>,
     batches: HashMap<BatchKey, SortBatch>,
     /// The batches of the current frame that have far-first rows.
     keys: Vec<BatchKey>,
@@ -44,7 +44,7 @@ impl FarFirst {
         Self {
             tier,
             checks,
-            kernels: None,
+            kernels: OnDemand::default(),
             batches: HashMap::new(),
             keys: Vec::new(),
             refused: HashMap::new(),
@@ -64,7 +64,8 @@ impl FarFirst {
         edit: &dyn Fn(&str, String) -> String,
     ) -> Result<(), CullError> {
         if Kernels::are_edited(self.tier, edit) {
-            self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+            self.kernels
+                .set(Kernels::build(device, self.tier, true, edit)?);
         }
         Ok(())
     }
@@ -129,10 +130,7 @@ impl FarFirst {
     ) -> Result<(), CullError> {
         let (tier, checks) = (self.tier, self.checks);
         let build = || Kernels::build(gpu.device, tier, checks, &|_, source| source);
-        let kernels = match self.kernels.get_or_insert_with(build) {
-            Ok(kernels) => &*kernels,
-            Err(error) => return Err(error.clone()),
-        };
+        let kernels = &*self.kernels.get_or_make(now, build)?;
         let (Some(batch), Some(page)) = (runner.batch(&key), store.page_buffers(key.page)) else {
             return Ok(());
         };
@@ -161,7 +159,7 @@ impl FarFirst {
     /// Records the sort: pass after pass, so that batches, which share no buffer, run concurrently.
     /// Returns the number of dispatches.
     pub fn record(&self, compute: &mut ComputePass<'_>) -> u32 {
-        let Some(Ok(kernels)) = &self.kernels else {
+        let Some(kernels) = self.kernels.get() else {
             return 0;
         };
         let mut dispatches = 0;

@@ -10,6 +10,7 @@ pub(crate) mod faults;
 pub(crate) mod guard;
 pub(crate) mod kernel;
 pub(crate) mod limits;
+pub(crate) mod on_demand;
 pub(crate) mod program;
 pub(crate) mod readback;
 #[cfg(feature = "testing")]

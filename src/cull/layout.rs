@@ -322,6 +322,21 @@ pub struct PlanePairs {
 }
 
 impl ViewPlanes {
+    /// Left, right, top, bottom, near, far, and a reach: without pairs, order and band.
+    pub(crate) fn of_planes(planes: [Vec4; 6], reach: Vec4) -> Self {
+        let [left, right, top, bottom, near, far] = planes;
+        Self {
+            left,
+            right,
+            top,
+            bottom,
+            near,
+            far,
+            reach,
+            ..Self::default()
+        }
+    }
+
     /// The six planes.
     #[must_use]
     pub fn planes(&self) -> [Vec4; 6] {

@@ -32,6 +32,7 @@ mod expansion;
 #[cfg(feature = "testing")]
 mod inspect;
 mod items;
+mod kernels;
 mod options;
 mod pipelines;
 mod readback;
@@ -46,8 +47,8 @@ pub use draws::MeshletDraw;
 pub use expansion::MeshletExpansion;
 #[cfg(feature = "testing")]
 pub use inspect::MeshletBatchData;
+pub use kernels::MeshletStage;
 pub use options::MeshletOptions;
-pub use pipelines::MeshletStage;
 pub use readback::{MeshletCounts, MeshletRowCount};
 pub use request::{MeshletRequest, SeenFaces};
 pub use tables::MeshletMeshId;

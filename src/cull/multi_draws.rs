@@ -12,6 +12,7 @@ use crate::cull::{
         buffer::{Growable, Table},
         guard::guarded,
         kernel::KernelJob,
+        limits::dispatch_2d,
         program::Program,
         version::Version,
     },
@@ -106,11 +107,7 @@ impl MultiDraws {
     /// # Errors
     /// [`CullError`]: the device refuses the kernel or a buffer.
     pub fn new(device: &Device) -> Result<Self, CullError> {
-        let bind = |slot: Slot, access| Bind {
-            number: slot as u32,
-            slot,
-            access,
-        };
+        let bind = |slot: Slot, access| Bind::at(slot as u32, slot, access);
         let job = KernelJob::on_all_tiers("gather_draws", &kernels::GATHER_DRAWS, true);
         let binds = [
             bind(Slot::Wanted, Access::Read),
@@ -269,8 +266,8 @@ impl MultiDraws {
             pass.set_pipeline(self.program.pipeline());
             for (draws, bind_group) in &mut gathered {
                 pass.set_bind_group(0, bind_group, &[]);
-                let width = draws.min(self.max_width).max(1);
-                pass.dispatch_workgroups(width, draws.div_ceil(width), 1);
+                let (x, y) = dispatch_2d(draws, self.max_width);
+                pass.dispatch_workgroups(x, y, 1);
             }
         });
     }

@@ -16,8 +16,8 @@ pub struct Refusal {
 /// What a frame lacks because the device refused to make it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Missing {
-    /// Requests with these [keys](crate::cull::CullRequest::key) are not drawn. They are tried again
-    /// every 120 frames.
+    /// Requests with these [keys](crate::cull::CullRequest::key) are not drawn. They are tried
+    /// again every 120 frames.
     Requests(Vec<u64>),
     /// Bounds of blocks of 1,024 instances.
     Bounds,

@@ -93,6 +93,21 @@ impl CullRequest {
         self.views.len() > self.resting.count_ones() as usize
     }
 
+    /// Whether its survivors are sorted by depth.
+    pub(crate) fn is_far_first(&self) -> bool {
+        self.order == Order::FarFirst
+    }
+
+    /// The levels of detail behind the full mesh.
+    pub(crate) fn coarser_levels(&self) -> &[CoarserLevel] {
+        self.coarser.as_deref().unwrap_or_default()
+    }
+
+    /// Number of levels of detail, the full mesh included.
+    pub(crate) fn level_count(&self) -> usize {
+        self.coarser_levels().len() + 1
+    }
+
     /// Whether the view at a place of `views` keeps nothing.
     #[must_use]
     pub fn rests_in(&self, place: usize) -> bool {
@@ -105,10 +120,9 @@ impl CullRequest {
         if !self.more.is_empty() || self.thins() {
             return self.sphere;
         }
-        let coarser = self.coarser.as_deref().unwrap_or_default();
         let own = match level.checked_sub(1) {
             None => self.full_sphere,
-            Some(at) => coarser.get(at).and_then(|level| level.sphere),
+            Some(at) => (self.coarser_levels().get(at)).and_then(|level| level.sphere),
         };
         own.unwrap_or(self.sphere)
     }

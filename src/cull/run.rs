@@ -197,7 +197,7 @@ impl Runner {
         let compaction = pipelines.map(|pipelines| pipelines.compaction);
         let sizes = (self.first_capacity, self.max_survivors);
         let needs = ArenaNeeds::of(plan, compaction, sizes);
-        let fit = batch.resize_arena(|arena| arena.fit(gpu.device, needs));
+        let fit = batch.resize_arena(|arena| arena.fit(gpu.device, needs, frame.now));
         match batch.survivor_capacity() {
             0 => fit?,
             _ => self.refusals.note_error(fit, Missing::Room),
@@ -291,7 +291,7 @@ impl Runner {
 
     /// Reads the counters of earlier frames, and grows the arenas that were too small. Returns the
     /// newest counters if any arrived.
-    pub fn learn(&mut self, device: &Device) -> Option<&FrameCounts> {
+    pub fn learn(&mut self, device: &Device, now: u64) -> Option<&FrameCounts> {
         if !self.readback.collect(&mut self.counts) {
             return None;
         }
@@ -302,7 +302,7 @@ impl Runner {
                 continue;
             };
             let limit = self.max_survivors;
-            let learned = batch.resize_arena(|arena| arena.learn(device, *needed, limit));
+            let learned = batch.resize_arena(|arena| arena.learn(device, (*needed, limit), now));
             self.refusals.note_error(learned, Missing::Room);
             self.may_overflow |= batch.may_overflow(*needed);
         }

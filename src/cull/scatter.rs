@@ -10,6 +10,7 @@ use crate::cull::{
         binding::{Access, Bind},
         guard::guarded,
         kernel::KernelJob,
+        limits::dispatch_2d,
         program::Program,
     },
     layout::BLOCK,
@@ -142,11 +143,8 @@ impl ScatterKernel {
             entry: "scatter",
             checks: checks || rule.is_some(),
         };
-        let binds = BINDS.into_iter().map(|(slot, access)| Bind {
-            number: slot as u32,
-            slot,
-            access,
-        });
+        let binds = BINDS.into_iter();
+        let binds = binds.map(|(slot, access)| Bind::at(slot as u32, slot, access));
         let program = Program::build(device, &job, binds)?;
         let no_map = guarded(device, "scatter", || {
             let texture = device.create_texture(&TextureDescriptor {
@@ -239,8 +237,8 @@ impl ScatterKernel {
     pub fn record(&self, pass: &mut ComputePass<'_>, fill: &ScatterPass) {
         pass.set_pipeline(self.program.pipeline());
         pass.set_bind_group(0, &fill.bind_group, &[]);
-        let width = fill.tiles.min(self.workgroups).max(1);
-        pass.dispatch_workgroups(width, fill.tiles.div_ceil(width), 1);
+        let (x, y) = dispatch_2d(fill.tiles, self.workgroups);
+        pass.dispatch_workgroups(x, y, 1);
     }
 }
 

@@ -44,7 +44,8 @@ pub(crate) const EXPAND_BODY: &str = composed_text!("EXPAND_BODY");
 pub const SCATTER_LAYOUT: &str = composed_text!("SCATTER_LAYOUT");
 
 /// What decides which share of the candidates of a scatter grows: `scatter_share`. A caller may
-/// bring other WGSL with the same function ([`ScatterKernel`](crate::cull::scatter::ScatterKernel)).
+/// bring other WGSL with the same function
+/// ([`ScatterKernel`](crate::cull::scatter::ScatterKernel)).
 pub const SCATTER_RULE: &str = composed_text!("SCATTER_RULE");
 
 /// What the WGSL of a pass depends on.

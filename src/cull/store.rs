@@ -246,12 +246,6 @@ impl InstanceStore {
         true
     }
 
-    /// The set's channels, if it is resident.
-    #[must_use]
-    pub fn set_channels(&self, id: SetId) -> Option<Channels> {
-        self.sets.get(id).map(|set| set.channels)
-    }
-
     /// The set's number of instances, if it is resident.
     #[must_use]
     pub fn set_len(&self, id: SetId) -> Option<u32> {
@@ -303,6 +297,7 @@ impl InstanceStore {
     }
 
     /// Names of all resident sets.
+    #[cfg(feature = "testing")]
     pub fn set_ids(&self) -> impl Iterator<Item = SetId> + '_ {
         self.sets.ids()
     }

@@ -127,6 +127,11 @@ impl InstanceSet {
 
     /// Replaces position, rotation and scale of an existing instance.
     fn place(&mut self, at: usize, packed: PackedInstance, scale: Vec3) {
+        let is_same =
+            |instance: &PackedInstance| bytemuck::bytes_of(instance) == bytemuck::bytes_of(&packed);
+        if is_same(&self.channels.instances[at]) && self.channels.scale(at) == scale {
+            return;
+        }
         let revision = self.log.begin();
         self.channels.place(at, packed);
         self.channels

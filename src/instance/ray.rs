@@ -1,4 +1,4 @@
-//! Which instance a ray meets first, found on the CPU.
+//! Which instance a ray hits first, found on the CPU.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -93,7 +93,7 @@ impl SpatialIndex {
         enter.is_some_and(|enter| enter < limit)
     }
 
-    /// The instance that a ray meets first, and at which distance.
+    /// The instance that a ray hits first, and at which distance.
     ///
     /// `sphere` is the center and radius of a sphere around the mesh, in the mesh's units. For each
     /// instance whose sphere the ray enters before `limit` and before the best hit, nearest first,
@@ -101,7 +101,7 @@ impl SpatialIndex {
     /// distance to the mesh, or `None` if the ray misses that.
     ///
     /// The index must follow the set: call [`update`](Self::update) before. Hidden instances are
-    /// not met. Nothing is met in a [released](InstanceSet::is_released) set and in one that the
+    /// not hit. Nothing is hit in a [released](InstanceSet::is_released) set and in one that the
     /// GPU writes.
     pub fn nearest(
         &self,

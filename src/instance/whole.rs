@@ -140,6 +140,10 @@ impl InstanceSet {
     /// box; instances in one cell keep their order. Scales and data follow, hidden instances stay
     /// hidden, and ids keep naming their instances.
     ///
+    /// Instances get other indices. Add tags and data that are in the old order before. To find an
+    /// instance afterwards, use [`with_ids`](Self::with_ids) or
+    /// [`sorted_with_order`](Self::sorted_with_order).
+    ///
     /// The result is another set with a new lineage and revision. Sorting runs on all cores and
     /// temporarily takes 40 bytes per instance in addition to the set itself. A set that is
     /// [released](Self::is_released) or that the GPU writes is returned unchanged.

@@ -22,7 +22,7 @@ pub enum MeshletError {
     },
     /// No attribute holds positions, or it does not have three `f32` per vertex.
     #[error(
-        "the mesh has no positions of three f32 (attribute {}, format {}): meshlets are cut by position",
+        "the mesh has no positions of three f32 (attribute {}, format {}): give it such an attribute",
         super::POSITION,
         super::POSITION_FORMAT
     )]
@@ -91,7 +91,7 @@ pub enum MeshletError {
     },
     /// An attribute would lie at a byte of the vertex from which a GPU cannot read it.
     #[error(
-        "attribute {id} of {stride} bytes lies at byte {offset} of the vertex, behind the attributes with smaller ids: GPUs          read it at multiples of {alignment} only; give those a number of bytes that is a multiple of {alignment}"
+        "attribute {id} of {stride} bytes lies at byte {offset} of the vertex, behind the attributes with smaller ids: GPUs read it at multiples of {alignment} only; give those a number of bytes that is a multiple of {alignment}"
     )]
     AttributeOffset {
         /// The attribute.
@@ -180,20 +180,23 @@ pub enum MeshletError {
         levels: usize,
     },
     /// The mesh is not a triangle list (it has another of Bevy's topologies).
-    #[error("the mesh is a {topology}; only a TriangleList can be cut into meshlets")]
+    #[error("the mesh is a {topology}; it must be a TriangleList")]
     Topology {
         /// Name of the topology.
         topology: String,
     },
     /// The mesh moves vertices in ways that no bounds can cover.
-    #[error("the mesh has {what}, which move vertices out of a meshlet's bounds: draw it whole")]
+    #[error(
+        "the mesh has {what}, which move vertices out of all bounds: remove them from the mesh"
+    )]
     Deformed {
         /// What moves them: morph targets.
         what: &'static str,
     },
     /// The mesh's data is no longer in the main world.
     #[error(
-        "the mesh's vertices are only on the GPU: load it with RenderAssetUsages::MAIN_WORLD to cut it into meshlets"
+        "the mesh's vertices are only on the GPU: load it with RenderAssetUsages::MAIN_WORLD, so that the CPU can read \
+         them"
     )]
     Extracted,
     /// A mesh is compressed, and the attributes of a level cannot be.

@@ -142,8 +142,8 @@ impl Surface {
     }
 }
 
-/// Most nodes that wait for their visit. A tree of `2^32` triangles has fewer than 32 levels; each
-/// adds one node, and the last one two.
+/// Maximum number of nodes that wait for their visit. A tree of `2^32` triangles has fewer than 32
+/// levels; each adds one node, and the last one two.
 const MAX_OPEN: usize = 40;
 
 /// Corners and middles of a triangle.

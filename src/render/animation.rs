@@ -17,6 +17,7 @@ mod error;
 mod joint;
 mod playing;
 mod poses;
+mod rows;
 #[cfg(feature = "animation")]
 mod skeleton;
 mod spheres;

@@ -29,7 +29,8 @@ use super::{
     set_draws::{Drawn, SetDraws},
 };
 use crate::cull::{
-    CullError, Culler, CullingTier, DrawList, Gpu, IndirectDraws, MultiDraws, Version,
+    CullError, Culler, CullingTier, DrawList, Gpu, IndirectDraws, MultiDraws, OnDemand, Version,
+    policy::RETRY_AFTER,
 };
 use bevy::{log::warn_once, prelude::*};
 use find::Found;
@@ -40,8 +41,10 @@ use view::BatchSetDraw;
 #[derive(Resource, Default)]
 pub(super) struct BatchSets {
     found: Found,
-    /// `None` before the first batch set.
-    draws: Option<Result<MultiDraws, CullError>>,
+    /// Empty before the first batch set.
+    draws: OnDemand<MultiDraws>,
+    /// The frame in which the device refused them.
+    refused_in: Option<u64>,
     /// Bytes uploaded since [`Self::take_uploaded`].
     uploaded: u64,
     /// What the batch sets were made from.
@@ -108,6 +111,10 @@ impl BatchSets {
         slots: &mut DrawSlots,
         gpu: Gpu<'_>,
     ) {
+        let now = culler.frame_number();
+        if (self.refused_in).is_some_and(|refused_in| now >= refused_in + RETRY_AFTER) {
+            (self.refused_in, self.made_from) = (None, None);
+        }
         let plan = culler.plan_version();
         let batches = (0..culler.batch_count()).map(|batch| culler.batch_version(batch).is_some());
         self.found.let_go(&draws.went, draws);
@@ -115,7 +122,7 @@ impl BatchSets {
         let known = known.and_then(|from| from.known(draws, plan, batches.clone()));
         if known != Some(draws.drawn.len()) {
             let grows = |first_new| {
-                self.found.grow(first_new, draws, culler) && self.upload_wanted(slots, gpu)
+                self.found.grow(first_new, draws, culler) && self.upload_wanted(slots, gpu, now)
             };
             if !known.is_some_and(grows) {
                 self.find(draws, culler, slots, gpu);
@@ -131,11 +138,11 @@ impl BatchSets {
                 entities,
             });
         }
-        if let Some(Ok(multi)) = &mut self.draws
+        if let Some(multi) = self.draws.get_mut()
             && !self.found.views.is_empty()
             && let Err(error) = multi.prepare(gpu.device, culler)
         {
-            self.give_up(&error);
+            self.give_up(&error, now);
         }
     }
 
@@ -146,9 +153,9 @@ impl BatchSets {
 
     /// Bytes that multi-draws hold on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
-        match &self.draws {
-            Some(Ok(draws)) => draws.gpu_bytes(),
-            _ => 0,
+        match self.draws.get() {
+            Some(draws) => draws.gpu_bytes(),
+            None => 0,
         }
     }
 
@@ -159,8 +166,12 @@ impl BatchSets {
         self.made_from = None;
     }
 
-    fn give_up(&mut self, error: &CullError) {
-        warn_once!("sets are drawn one by one: {error}");
+    fn give_up(&mut self, error: &CullError, now: u64) {
+        self.refused_in = Some(now);
+        warn_once!(
+            "sets are drawn one by one: {error}. The picture is the same, but each set has its own draw calls. Free GPU \
+             memory: it is tried again"
+        );
         self.found = Found::default();
         self.found_in += 1;
     }
@@ -171,27 +182,23 @@ impl BatchSets {
             CullingTier::Cpu => Found::default(),
             _ => Found::new(draws, culler),
         };
-        self.upload_wanted(slots, gpu);
+        self.upload_wanted(slots, gpu, culler.frame_number());
     }
 
     /// Uploads the tables and commands of what was found. Returns false if the device refused them:
     /// then there are no batch sets.
-    fn upload_wanted(&mut self, slots: &mut DrawSlots, gpu: Gpu<'_>) -> bool {
+    fn upload_wanted(&mut self, slots: &mut DrawSlots, gpu: Gpu<'_>, now: u64) -> bool {
         slots.set_tables(&self.found.tables);
         if self.found.wanted.is_empty() {
             return true;
         }
-        let multi = self
-            .draws
-            .get_or_insert_with(|| MultiDraws::new(gpu.device));
-        let planned = match multi {
-            Ok(multi) => multi.plan(gpu, &self.found.wanted),
-            Err(error) => Err(error.clone()),
-        };
+        let make = || MultiDraws::new(gpu.device);
+        let multi = self.draws.get_or_make(now, make);
+        let planned = multi.and_then(|multi| multi.plan(gpu, &self.found.wanted));
         match planned {
             Ok(bytes) => self.uploaded += bytes,
             Err(error) => {
-                self.give_up(&error);
+                self.give_up(&error, now);
                 return false;
             }
         }
@@ -200,10 +207,7 @@ impl BatchSets {
 
     /// What gathers the commands of the frame's multi-draws.
     pub fn multi_draws(&self) -> Option<&MultiDraws> {
-        match &self.draws {
-            Some(Ok(draws)) if !self.found.views.is_empty() => Some(draws),
-            _ => None,
-        }
+        self.draws.get().filter(|_| !self.found.views.is_empty())
     }
 
     /// The batch set of an entity in a view. All are indices of the frame.
@@ -232,11 +236,6 @@ impl BatchSets {
             .map_or(&[][..], |view| &view.sets);
         let lists = sets.get(set as usize);
         let draws = lists.into_iter().flat_map(move |lists| lists.of(list));
-        draws.filter_map(|draw| {
-            let Some(Ok(multi)) = &self.draws else {
-                return None;
-            };
-            Some((draw, multi.source(draw.batch, draw.draw)?))
-        })
+        draws.filter_map(|draw| Some((draw, self.draws.get()?.source(draw.batch, draw.draw)?)))
     }
 }

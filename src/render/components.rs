@@ -17,8 +17,8 @@ use bevy::{
 /// The entity also needs a [`Mesh3d`] or a [`MeshletMesh3d`](crate::render::MeshletMesh3d), and a
 /// [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d); or, in place of all these, an
 /// [`InstanceScene`](crate::render::InstanceScene), whose children have them. The entity's
-/// [`Transform`] moves the whole set, an [`InstanceOffset`](crate::render::InstanceOffset) the mesh in
-/// each instance. [`Visibility`],
+/// [`Transform`] moves the whole set, an [`InstanceOffset`](crate::render::InstanceOffset) the mesh
+/// in each instance. [`Visibility`],
 /// [`RenderLayers`](bevy::camera::visibility::RenderLayers), `NotShadowCaster` and
 /// `NotShadowReceiver` mean the same as on any mesh. The entity's
 /// [`Aabb`](bevy::camera::primitives::Aabb) surrounds the whole set.
@@ -106,15 +106,14 @@ pub struct InstanceMeshUniforms;
 
 /// On a set: every view draws the instances in the order of the set.
 ///
-/// Without it, instances of a set whose material writes depth are drawn near first: words of 32
+/// Without it, instances of a set whose material writes depth are drawn front to back: words of 32
 /// instances, or blocks of 1,024 in large frames, in rings of distance from the view. So near
 /// instances hide far ones before these are shaded. Instances of a set with a blended or
-/// transmissive material are drawn far first in every camera, one by one, by the depth that Bevy
-/// sorts its entities by: the center of the mesh, or the origin with a
-/// [`CullingRadius`].
+/// transmissive material are drawn back to front in every camera, one by one, by the depth that
+/// Bevy sorts its entities by: the center of the mesh, or the origin with a [`CullingRadius`].
 ///
 /// Add it if the order carries a meaning, for example with a material that tests no depth, or if a
-/// blended set is arranged far first and need not be sorted.
+/// blended set is arranged back to front and need not be sorted.
 #[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct NoInstanceSorting;

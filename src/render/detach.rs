@@ -2,7 +2,7 @@
 
 use super::{
     animation::InstanceAnimation, components::GpuInstances, lods::InstanceImpostor,
-    names::AssetNames, offset::InstanceOffset,
+    meshlets::MeshletMesh3d, names::AssetNames, offset::InstanceOffset, scene::ScenePart,
 };
 use crate::instance::{InstanceError, InstanceId, InstanceSet, InstanceTransform};
 use bevy::{
@@ -57,8 +57,12 @@ pub trait InstanceCommands {
     /// [`Transform`] (`remove_parent_in_place` makes it a root). It has the [`Mesh3d`], the
     /// material, the [`RenderLayers`] and the shadow components of `set`, and [`DetachedInstance`].
     /// If `set` has an [`InstanceOffset`], or children that draw the same set, such as the parts of
-    /// an [`InstanceScene`](super::InstanceScene), the entity has a child for each of them. Levels
-    /// of detail, tints and other data of instances are not taken over. What has an
+    /// an [`InstanceScene`](super::InstanceScene), the entity has a child for each of them. A part
+    /// of a scene, which a ray may have hit, stands for the whole scene.
+    ///
+    /// What is drawn by meshlets has their full mesh. Of a mesh that has its own levels
+    /// ([`InstanceLods::full`](super::InstanceLods)), all indices are drawn. Levels of detail, tints
+    /// and other data of instances are not taken over. What has an
     /// [`InstanceAnimation`](super::InstanceAnimation) is left out: give the entity a
     /// `WorldAssetRoot` of the same scene, and have its `AnimationPlayer` play.
     ///
@@ -106,7 +110,10 @@ enum Refused {
     NoSet(Entity),
     #[error("{0} is not loaded, or was dropped")]
     NoAsset(String),
-    #[error("{name} has no data of it on the CPU, and {len} instances")]
+    #[error(
+        "{name} has {len} instances; this index is beyond them, or the CPU has no data of them, because the set was \
+         dropped there (RENDER_WORLD) or is written by the GPU"
+    )]
     NoInstance { name: String, len: usize },
     #[error("it is hidden already. Each instance can be detached once, until it is attached again")]
     Hidden,
@@ -137,7 +144,12 @@ fn sets_of<'w>(world: &'w mut World, name: &str) -> Result<Mut<'w, Assets<Instan
     sets.ok_or_else(|| Refused::NoAsset(name.to_owned()))
 }
 
-fn detach(world: &mut World, new: Entity, owner: Entity, index: u32) -> Result<(), Refused> {
+fn detach(world: &mut World, new: Entity, set: Entity, index: u32) -> Result<(), Refused> {
+    // A ray hits a part of a scene, and all parts become one entity.
+    let owner = match (world.get::<ScenePart>(set), world.get::<ChildOf>(set)) {
+        (Some(_), Some(root)) => root.0,
+        _ => set,
+    };
     let (asset, name) = set_of(world, owner)?;
     let mut sets = sets_of(world, &name)?;
     let set = sets.get(asset).ok_or(Refused::NoAsset(name.clone()))?;
@@ -236,7 +248,6 @@ fn materials_of(world: &World, entity: Entity) -> Vec<ComponentId> {
 /// Gives an entity what decides how a part looks.
 fn copy_look(world: &mut World, [from, to]: [Entity; 2]) {
     type Look = (
-        Mesh3d,
         RenderLayers,
         NotShadowCaster,
         NotShadowReceiver,
@@ -247,9 +258,16 @@ fn copy_look(world: &mut World, [from, to]: [Entity; 2]) {
         return;
     }
     let materials = materials_of(world, from);
+    // The mesh of a set of meshlets has the indices of all levels. An entity without a set gets
+    // another one by the same component.
+    let has_meshlets = world.get::<MeshletMesh3d>(from).is_some();
     world.entity_mut(from).clone_with_opt_in(to, move |look| {
         look.without_required_components(|look| {
             look.allow::<Look>().allow_by_ids(materials);
+            match has_meshlets {
+                true => look.allow::<MeshletMesh3d>(),
+                false => look.allow::<Mesh3d>(),
+            };
         });
     });
 }

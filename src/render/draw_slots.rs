@@ -324,7 +324,8 @@ impl DrawSlots {
         device: &RenderDevice,
         queue: &RenderQueue,
     ) {
-        self.generation += u64::from(self.poses.upload(table, clock, device, queue));
+        let at = (clock, self.frame);
+        self.generation += u64::from(self.poses.upload(table, at, device, queue));
     }
 
     /// Uploads the slots that changed.

@@ -24,8 +24,9 @@ use super::{
 };
 use crate::cull::{
     BatchKey, CullError, Culler, CullingTier, DrawPart, DrawShape, DrawSource, Follower,
-    FrameCounts, Gpu, IndirectDraws, PassRecorder, guarded,
+    FrameCounts, Gpu, IndirectDraws, OnDemand, PassRecorder, guarded,
     layout::{Totals, args_offset},
+    policy::KEEP_FRAMES,
 };
 use bevy::{
     platform::collections::HashMap,
@@ -52,8 +53,8 @@ const WORKGROUP: u32 = 64;
 /// The uniforms of the frame, and the pass that writes them.
 #[derive(Resource, Default)]
 pub(super) struct ExpandedUniforms {
-    /// `None` until a set is expanded.
-    pass: Option<Result<ExpandPass, CullError>>,
+    /// Empty until a set is expanded.
+    pass: OnDemand<ExpandPass>,
     draws: ExpandedDraws,
     room: Room,
     buffers: Buffers,
@@ -61,6 +62,8 @@ pub(super) struct ExpandedUniforms {
     bind_groups: HashMap<BatchKey, PassBinding>,
     /// Whether it was logged that the device refused a buffer.
     is_refused: bool,
+    /// The last frame with expanded draws.
+    last_used: u64,
 }
 
 /// What the pass binds for a batch.
@@ -141,23 +144,25 @@ impl ExpandedUniforms {
         gpu: &RenderGpu,
         mesh_layout: impl Fn() -> BindGroupLayout,
     ) {
+        let now = culler.frame_number();
         if self.draws.all.is_empty() {
             self.bind_groups.clear();
+            if now >= self.last_used + KEEP_FRAMES {
+                self.buffers.drop_all();
+            }
             return;
         }
+        self.last_used = now;
         let Gpu { device, queue } = gpu.wgpu();
-        if self.pass.is_none() {
-            let built = build(device);
-            if let Err(error) = &built {
-                log_refusal(error);
-            }
-            self.pass = Some(built);
-        }
+        let make = || build(device).inspect_err(log_refusal);
+        // Without it, nothing is bound, and so nothing is drawn.
+        let _ = self.pass.get_or_make(now, make);
+        self.buffers.ask_again(now);
         let limits = device.limits();
         let max = limits
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size)
-            .min(self.buffers.max_bytes.unwrap_or(u64::MAX))
+            .min(self.buffers.max_bytes())
             / UNIFORM_BYTES;
         let total = self.room.divide(&mut self.draws.all, max);
         let jobs = self.draws.job_bytes();
@@ -173,7 +178,7 @@ impl ExpandedUniforms {
         };
         let made = self
             .buffers
-            .grow(&gpu.device, &sizes, bound)
+            .grow(&gpu.device, &sizes, bound, now)
             .and_then(|()| self.bind(culler, slots, device));
         if let Err(error) = made {
             if !core::mem::replace(&mut self.is_refused, true) {
@@ -182,6 +187,7 @@ impl ExpandedUniforms {
             self.draws.clear();
             return;
         }
+        self.is_refused &= self.buffers.is_limited();
         if let (Some(buffer), Some(commands)) = (&self.buffers.jobs, &self.buffers.commands) {
             queue.write_buffer(buffer, 0, &jobs);
             let totals = Totals {
@@ -240,7 +246,7 @@ impl ExpandedUniforms {
         device: &Device,
     ) -> Result<Option<wgpu::BindGroup>, CullError> {
         let (
-            Some(Ok(pass)),
+            Some(pass),
             Some(jobs),
             Some(uniforms),
             Some(commands),
@@ -248,7 +254,7 @@ impl ExpandedUniforms {
                 slots, first_slot, ..
             }),
         ) = (
-            &self.pass,
+            self.pass.get(),
             &self.buffers.jobs,
             &self.buffers.uniforms,
             &self.buffers.commands,
@@ -301,12 +307,12 @@ impl ExpandedUniforms {
 
     /// Whether the frame has expanded draws.
     pub fn has_work(&self) -> bool {
-        matches!(self.pass, Some(Ok(_))) && !self.draws.all.is_empty()
+        self.pass.get().is_some() && !self.draws.all.is_empty()
     }
 
     /// Records the dispatches. `limit` is the largest number of workgroups per dimension.
     fn record_draws(&self, culler: &Culler, pass: &mut ComputePass<'_>, limit: u32) {
-        let Some(Ok(built)) = &self.pass else { return };
+        let Some(built) = self.pass.get() else { return };
         pass.set_pipeline(&built.pipeline);
         for (index, draw) in self.draws.all.iter().enumerate() {
             let batch = culler.batch_version(draw.batch);

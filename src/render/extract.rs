@@ -170,8 +170,8 @@ pub(super) fn extract_sets(
     uploads.send(&outputs.inbox);
 }
 
-/// Takes the sets from entities that changed, none of which is an impostor or has one, and notes what
-/// they ask for now. Returns each with the place of its set, if it had one.
+/// Takes the sets from entities that changed, none of which is an impostor or has one, and notes
+/// what they ask for now. Returns each with the place of its set, if it had one.
 fn take_changed(
     sets: &mut GpuCuller,
     sources: &Sources,

@@ -18,8 +18,8 @@ use bevy::{
 const BLOCK: usize = 1024;
 
 /// Draws the bounds of entities with [`ShowCullingGizmos`], and the frustum of each camera with
-/// [`FreezeCulling`]. Add it after Bevy's `DefaultPlugins`. Colors and widths of the lines are in
-/// the [`CullingGizmoConfigGroup`].
+/// [`FreezeCulling`] (feature `gizmos`). Add it after Bevy's `DefaultPlugins`. Colors and widths of
+/// the lines are in the [`CullingGizmoConfigGroup`].
 ///
 /// ```no_run
 /// # use bevy::prelude::*;

@@ -8,11 +8,11 @@
 //! would show. If levels of detail, or distances and sizes, are measured by the sphere, it must be
 //! the same.
 
-use crate::cull::{BoundingSphere, CullRequest, ErrorRange, FurtherShape, SetId};
-use bevy::{
-    math::{Affine3A, DVec3},
-    platform::collections::HashMap,
+use crate::{
+    cull::{BoundingSphere, CullRequest, ErrorRange, FurtherShape, SetId},
+    render::offset::bits_of,
 };
+use bevy::{math::DVec3, platform::collections::HashMap};
 
 /// The largest radius of a sphere around several, as a multiple of the largest of them. Entities
 /// farther apart are tested on their own, which rejects more instances.
@@ -34,13 +34,9 @@ impl Place {
     fn of(request: &CullRequest) -> Self {
         Self {
             set: request.set,
-            world_from_local: bits(&request.world_from_local),
+            world_from_local: bits_of(&request.world_from_local),
         }
     }
-}
-
-fn bits(transform: &Affine3A) -> [u32; 12] {
-    transform.to_cols_array().map(f32::to_bits)
 }
 
 /// A request that others may join.

@@ -155,7 +155,11 @@ impl MetadataBuffer {
                 })
             });
             self.buffer = made
-                .inspect_err(|error| warn_once!("no GpuInstances are drawn: {error}"))
+                .inspect_err(|error| {
+                    warn_once!(
+                        "no GpuInstances are drawn: {error}. Free GPU memory: it is tried again when compressed meshes come or go"
+                    );
+                })
                 .ok();
         }
         if let Some(buffer) = &self.buffer {

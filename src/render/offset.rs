@@ -18,8 +18,8 @@ use bevy::{
 /// with it: [`CullingRadius`](crate::render::CullingRadius), whose sphere moves with the mesh's
 /// origin, and the errors of levels of detail. An
 /// [`InstanceImpostor`](crate::render::InstanceImpostor) without an offset has its parent's.
-/// Distances of [`InstanceVisibilityRange`](crate::render::InstanceVisibilityRange) are still to the
-/// instance's origin, so all parts of an object come and go together.
+/// Distances of [`InstanceVisibilityRange`](crate::render::InstanceVisibilityRange) are still to
+/// the instance's origin, so all parts of an object come and go together.
 ///
 /// It may change in every frame, also with motion vectors. All instances move at once, such as the
 /// rotors of windmills. With [`MeshletMesh3d`](crate::render::MeshletMesh3d), each change uploads
@@ -81,6 +81,11 @@ impl From<Affine3A> for InstanceOffset {
     fn from(affine: Affine3A) -> Self {
         Self(affine)
     }
+}
+
+/// The bits of a transform, for keys.
+pub(super) fn bits_of(transform: &Affine3A) -> [u32; 12] {
+    transform.to_cols_array().map(f32::to_bits)
 }
 
 /// How much an offset stretches lengths at most.

@@ -77,7 +77,9 @@ impl CameraTargetsItem<'_, '_> {
             draw_items(masked, &is_drawn, (world, entity), &mut pass),
         ] {
             if let Err(error) = drawn {
-                error!("the pass \"{label}\" failed: {error:?}");
+                error!(
+                    "the pass \"{label}\" failed: {error:?}. Instances may be missing in this frame. Please report this"
+                );
             }
         }
         span.end(&mut pass);

@@ -1,4 +1,4 @@
-//! Rays and pointers meet single instances, and regions find them (feature `picking`).
+//! Rays and pointers hit single instances, and regions find them (feature `picking`).
 //!
 //! `ray_cast` and `query` are the searches, `backend` reports what is under a pointer to
 //! `bevy_picking`.

@@ -260,6 +260,9 @@ fn bind_batches(
     for (batch, error) in refused {
         let entities = draws.entities_of(&culler.batch_requests(batch).collect());
         let names = entity_names(&entities);
-        error!("GpuInstances on {names} are not drawn until they have other buffers: {error}");
+        error!(
+            "GpuInstances on {names} are not drawn: {error}. Free GPU memory: it is tried again when their buffers \
+             change, for example when a set grows"
+        );
     }
 }

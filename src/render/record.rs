@@ -57,6 +57,8 @@ pub(super) fn record_culling(
     clock: Res<CpuClock>,
 ) {
     let _running = clock.start(CpuStage::Record);
+    // Without a culler, nobody has a use for them.
+    let noted = buffers.take_noted();
     let GpuCuller {
         culler: Some(culler),
         recorded,
@@ -66,7 +68,7 @@ pub(super) fn record_culling(
     else {
         return;
     };
-    for (asset, range) in buffers.take_noted() {
+    for (asset, range) in noted {
         if let Some(known) = known.get(&asset) {
             culler.store_mut().note_written(known.current.id, range);
         }

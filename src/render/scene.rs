@@ -11,6 +11,7 @@ mod gltf;
 mod parts;
 mod spawn;
 
+pub(super) use component::ScenePart;
 pub use component::{InstanceScene, InstanceSceneReady};
 
 #[cfg(feature = "gltf")]
@@ -25,7 +26,7 @@ use bevy::{app::SpawnScene, prelude::*};
 /// Adds the types and systems of the main world that spawn scenes.
 pub(super) fn build(app: &mut App) {
     app.register_type::<InstanceScene>()
-        .register_type::<component::ScenePart>()
+        .register_type::<ScenePart>()
         .register_type::<InstanceSceneReady>()
         .add_systems(
             SpawnScene,

@@ -47,7 +47,7 @@ pub(super) struct Uploads<'a> {
     pub streamed: u64,
     /// The number of the frame's extraction.
     frame: u64,
-    /// Large sets of which the GPU has nothing.
+    /// Large sets that are not on the GPU.
     newcomers: Vec<AssetId<InstanceSet>>,
     /// Sets whose assets are others than what is drawn.
     outdated: Vec<OutdatedSet>,
@@ -74,7 +74,7 @@ struct OutdatedSet {
     since: u64,
 }
 
-/// What catching up came to.
+/// The result of an upload.
 enum Progress {
     /// The GPU has what it should have, or it is on its way.
     Made,
@@ -107,7 +107,7 @@ impl<'a> Uploads<'a> {
         }
     }
 
-    /// A set of which the GPU has nothing.
+    /// A set that is not on the GPU.
     pub fn new_set(&mut self) -> KnownSet {
         *self.last_id += 1;
         KnownSet::new(SetId(*self.last_id))
@@ -378,7 +378,7 @@ impl<'a> Uploads<'a> {
         reserved
     }
 
-    /// Makes room for a set of which the GPU has nothing.
+    /// Makes room for a set that is not on the GPU.
     fn start(&mut self, known: &mut SetOnGpu, set: &InstanceSet) -> Result<(), UploadProblem> {
         if set.is_released() {
             return Err(UploadProblem::Dropped(set.len()));

@@ -282,8 +282,8 @@ pub(super) fn extract_freeze(
     }
 }
 
-/// From where the views of point and spot lights see levels of detail. Bevy chooses it in the same
-/// way, but also among cameras for 2D.
+/// The point that the levels of detail of point and spot lights are measured from. Bevy chooses it
+/// in the same way, but also among cameras for 2D.
 #[derive(Resource, Default)]
 pub(super) struct ShadowOrigin(Option<Vec3>);
 

@@ -8,9 +8,10 @@ use bevy::{math::Vec4, prelude::*};
 ///
 /// It works with any material whose vertex stage is Bevy's, in the picture, in prepasses with their
 /// motion vectors, and in shadow maps. A vertex of an instance of scale 1 that lies `height` above
-/// the instance's origin, along its Y axis, leans by up to `strength`; half as high, by a quarter of
-/// that. Larger instances lean further. Normals stay as they are. The spheres by which instances are
-/// culled, and a [`CullingRadius`](crate::render::CullingRadius), grow by as much as instances lean.
+/// the instance's origin, along its Y axis, leans by up to `strength`; half as high, by a quarter
+/// of that. Larger instances lean further. Normals stay as they are. The spheres by which instances
+/// are culled, and a [`CullingRadius`](crate::render::CullingRadius), grow by as much as instances
+/// lean.
 ///
 /// Entities that draw the parts of one object, such as trunk and crown, need the same component
 /// each. Rays and pointers hit meshes as they stand without wind. Sizes in pixels, from which

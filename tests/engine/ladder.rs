@@ -440,13 +440,13 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             Classify,
-            "chunk.sphere.w * scales.least",
-            "chunk.sphere.w * scales.most",
+            "chunk.sphere.w * scales.min",
+            "chunk.sphere.w * scales.max",
         ),
         (
             Classify,
-            "chunk.sphere.w * scales.most",
-            "chunk.sphere.w * scales.least",
+            "chunk.sphere.w * scales.max",
+            "chunk.sphere.w * scales.min",
         ),
         (Classify, "if (!(is_beyond && is_within))", "if (false)"),
         (

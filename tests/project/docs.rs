@@ -31,6 +31,7 @@ const FOREIGN: &[&str] = &[
     "debug",
     "define_import_path",
     "endif",
+    "exr",
     "mesh_compression",
     "mesh_position_local_to_clip",
     "pbr_deferred_functions",

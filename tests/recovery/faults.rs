@@ -4,7 +4,7 @@
 
 use crate::{
     log::Log,
-    scene::{How, Stage, different_pixels, field, field_of},
+    scene::{How, Stage, different_pixels, field, field_of, posed},
 };
 use bevy::{
     light::{DirectionalLightShadowMap, PointLightShadowMap},
@@ -25,6 +25,7 @@ struct Props {
     red: MeshMaterial3d<StandardMaterial>,
     glass: MeshMaterial3d<StandardMaterial>,
     torus: Handle<MeshletMesh>,
+    pole: Handle<Mesh>,
     camera: Entity,
 }
 
@@ -54,6 +55,7 @@ fn stage() -> (Stage, Props) {
         red: stage.standard(red),
         glass: stage.standard(glass),
         torus: stage.add(MeshletMesh::from_mesh(&torus, &settings).unwrap()),
+        pole: stage.mesh(posed::mesh()),
         camera,
     };
     // So that each picture shows something.
@@ -97,6 +99,12 @@ fn play(stage: &mut Stage, props: &Props) -> Vec<Entity> {
         },
         Transform::from_xyz(0.0, -1.5, 0.0),
     ));
+    let poles = (props.pole.clone(), props.red.clone());
+    let posed = stage.spawn_set(&field(40, true), poles, at(0.5));
+    let poses = stage.add(posed::poses());
+    stage
+        .entity(posed)
+        .insert(InstanceAnimation { poses, ..default() });
     stage.update(3);
     for set in [leveled, tagged] {
         stage.edit_set(set, |set| {
@@ -108,7 +116,11 @@ fn play(stage: &mut Stage, props: &Props) -> Vec<Entity> {
     let mut camera = stage.entity(props.camera);
     camera.get_mut::<Transform>().unwrap().translation.x += 0.5;
     stage.update(3);
-    vec![leveled, tagged, blended, uniforms, of_meshlets, scattered]
+    let others = [uniforms, of_meshlets, scattered, posed];
+    [leveled, tagged, blended]
+        .into_iter()
+        .chain(others)
+        .collect()
 }
 
 /// Has the sets go, and what was made for them.
@@ -132,6 +144,11 @@ fn rest(stage: &mut Stage, props: &Props) {
 fn set_active(stage: &mut Stage, props: &Props, is_active: bool) {
     let mut camera = stage.entity(props.camera);
     camera.get_mut::<Camera>().unwrap().is_active = is_active;
+    cast_shadows(stage, is_active);
+}
+
+/// Switches the shadows.
+fn cast_shadows(stage: &mut Stage, is_active: bool) {
     let world = stage.app.world_mut();
     let mut lights = world.query::<AnyOf<(&mut DirectionalLight, &mut PointLight)>>();
     for (sun, lamp) in lights.iter_mut(world) {
@@ -238,6 +255,34 @@ fn each_refusal_at_the_start_is_survived() {
         if !told.is_empty() {
             rest(&mut stage, &props);
         }
+        compare(&mut stage, &expected, &text);
+        stage.verify();
+    }
+}
+
+/// Memory is full from the first frame on, or from the first frame with sets; then there is some.
+/// The camera draws all the time; a software adapter takes long for shadows.
+#[test]
+fn memory_that_was_full_for_a_while_is_asked_for_again() {
+    let (mut stage, props) = stage();
+    play(&mut stage, &props);
+    let expected = stage.picture();
+    let is_software = stage.is_software();
+    drop(stage);
+    // A software adapter takes a minute for each.
+    for is_first in [false, true].into_iter().take(2 - usize::from(is_software)) {
+        let full = || Faults::inject(Fault::Refused, 0..u64::MAX);
+        let at_start = is_first.then(full);
+        let (mut stage, props) = self::stage();
+        let later = (!is_first).then(full);
+        play(&mut stage, &props);
+        drop((at_start, later));
+        stage.assert_runs("full memory");
+        cast_shadows(&mut stage, false);
+        // What is asked for again may need something that is asked for again.
+        stage.update(2 * RETRY_AFTER as usize + 4);
+        cast_shadows(&mut stage, true);
+        let text = format!("full from the first frame on: {is_first}");
         compare(&mut stage, &expected, &text);
         stage.verify();
     }

@@ -2,7 +2,10 @@
 
 use crate::cull::{
     Stage,
-    gpu::binding::{self, Access},
+    gpu::{
+        binding::{self, Access},
+        limits::dispatch_2d,
+    },
     layout::{
         BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS, COUNTS_PER_WORKGROUP,
         MAX_TILES, RINGS,
@@ -83,11 +86,7 @@ impl Bind {
     }
 
     const fn new(slot: Resource, access: Access) -> Self {
-        Self {
-            number: slot as u32,
-            slot,
-            access,
-        }
+        Self::at(slot as u32, slot, access)
     }
 }
 
@@ -269,12 +268,6 @@ impl DispatchLimits {
     }
 }
 
-/// `workgroups` in x and y, at most `limit` in x.
-fn within(workgroups: u32, limit: u32) -> (u32, u32) {
-    let width = workgroups.min(limit).max(1);
-    (width, workgroups.div_ceil(width))
-}
-
 impl Dispatch {
     /// Workgroups in x and y on a device with `limits`.
     pub fn workgroups(self, plan: &BatchPlan, limits: DispatchLimits) -> (u32, u32) {
@@ -287,12 +280,12 @@ impl Dispatch {
             Self::SharedBlocks if has_block_per_subgroup => (0, 0),
             Self::SharedBlocks => plan.block_dispatch(),
             Self::BlockPerSubgroup if has_block_per_subgroup => {
-                within(plan.batch.block_count.div_ceil(BLOCKS_PER_WORKGROUP), limit)
+                dispatch_2d(plan.batch.block_count.div_ceil(BLOCKS_PER_WORKGROUP), limit)
             }
             Self::BlockPerSubgroup => (0, 0),
             Self::OrderRings if !plan.has_rings => (0, 0),
             Self::OrderRings | Self::OrderTiles if plan.batch.is_near_first == 0 => (0, 0),
-            Self::OrderRings | Self::OrderTiles => within(plan.batch.order_tile_count, limit),
+            Self::OrderRings | Self::OrderTiles => dispatch_2d(plan.batch.order_tile_count, limit),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
             Self::SharedCrossed if has_crossed_per_subgroup => (0, 0),
             Self::CrossedPerSubgroup if !has_crossed_per_subgroup => (0, 0),
@@ -315,13 +308,13 @@ impl Dispatch {
             ),
             Self::Strips if plan.batch.is_near_first != 0 => (0, 0),
             Self::NearFirstStrips if plan.batch.is_near_first == 0 => (0, 0),
-            Self::Strips | Self::NearFirstStrips => within(plan.batch.strip_count, limit),
+            Self::Strips | Self::NearFirstStrips => dispatch_2d(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
             #[cfg(feature = "study")]
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
             Self::Cells | Self::ListedCells if plan.batch.occluded_cells == 0 => (0, 0),
-            Self::Cells => within(
+            Self::Cells => dispatch_2d(
                 plan.batch.occluded_cells.div_ceil(COUNTS_PER_WORKGROUP),
                 limit,
             ),

@@ -117,7 +117,7 @@ impl Culler {
         self.store.keep_before_writes(gpu);
         self.learn(gpu.device);
         let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);
-        // While the plan stays, it has as many rows.
+        // The number of rows changes only with the plan.
         if frame.changed.is_none() || self.frame.changed_in + 1 >= now {
             self.row_count = row_count_of(frame);
         }
@@ -157,8 +157,8 @@ impl Culler {
                 let _ = self.tables.start(gpu.device, own());
             }
         }
-        let shared = match (&self.filler, &*self.planner.plan().views) {
-            (Some(Ok(filler)), views) if !views.is_empty() => {
+        let shared = match (self.filler.get(), &*self.planner.plan().views) {
+            (Some(filler), views) if !views.is_empty() => {
                 // Without room for views, no batch has any.
                 let views = self.tables.push(views).ok();
                 views.map(|views| SharedInputs { filler, views })
@@ -352,9 +352,7 @@ impl Frame<'_> {
 /// Number of rows of the frame, if each set lies in one region.
 fn row_count_of(frame: &CullFrame) -> usize {
     let requests = frame.requests.iter();
-    let rows = requests.map(|request| {
-        let levels = 1 + request.coarser.as_deref().map_or(0, <[_]>::len);
-        request.views.len() * levels
-    });
-    rows.sum()
+    requests
+        .map(|request| request.views.len() * request.level_count())
+        .sum()
 }

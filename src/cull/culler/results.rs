@@ -31,7 +31,7 @@ impl Culler {
     /// Gives `take` the newest counters of the late lists since the last call: one per view, of any
     /// frame. It may swap them with older ones, whose memory the next ones use.
     pub fn take_late_counts(&mut self, device: &Device, take: impl FnMut(&mut FrameCounts)) {
-        self.occluder.take_counts(device, take);
+        self.occluder.take_counts(device, self.frame.now, take);
     }
 
     /// Bytes uploaded since the last call: instances, channels and tables.
@@ -43,7 +43,7 @@ impl Culler {
     }
 
     pub(super) fn learn(&mut self, device: &Device) {
-        if let Some(counts) = self.runner.learn(device) {
+        if let Some(counts) = self.runner.learn(device, self.frame.now) {
             self.choice.learn(counts);
         }
     }

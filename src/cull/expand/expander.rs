@@ -10,17 +10,16 @@ use super::{
 };
 use crate::cull::{
     CullError,
-    gpu::{guard::guarded, limits::binding_limit},
+    gpu::{binding::uniform_at, guard::guarded, limits::binding_limit},
     layout::expand::{EXPAND_BUCKETS, ExpandParams, ExpandSlice, ExpandState, dispatch_offset},
     policy::{FEW_TILES, PERSISTENT_WORKGROUPS},
 };
-use core::num::NonZeroU64;
-use kernels::{Kernels, SLICE_STRIDE};
+use kernels::Kernels;
 use source::Source;
 use std::sync::Arc;
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource, Buffer,
-    BufferBinding, BufferDescriptor, BufferUsages, ComputePass, Device, Queue,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, Buffer, BufferDescriptor,
+    BufferUsages, ComputePass, Device, Queue,
 };
 
 /// Runs an [`Expansion`]: pass 1 and pass 2 in compute passes of the caller.
@@ -261,11 +260,7 @@ impl Expander {
             match slice {
                 Some(index) => entries.push(BindGroupEntry {
                     binding: 5,
-                    resource: BindingResource::Buffer(BufferBinding {
-                        buffer: &self.kernels.slices,
-                        offset: index * SLICE_STRIDE,
-                        size: NonZeroU64::new(size_of::<ExpandSlice>() as u64),
-                    }),
+                    resource: uniform_at::<ExpandSlice>(&self.kernels.slices, index),
                 }),
                 None => {
                     entries.push(entry(1, &source.words));

@@ -4,6 +4,7 @@ use super::kernels::{Kernel, Kernels, ROUNDS, Slot, SortPass};
 use crate::cull::{
     CullError, Gpu, Version,
     gpu::{
+        binding::{strided, uniform_at},
         buffer::{Growable, Table},
         guard::guarded,
     },
@@ -11,12 +12,8 @@ use crate::cull::{
     policy::PERSISTENT_WORKGROUPS,
     store::PageBuffers,
 };
-use core::num::NonZeroU64;
-use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, BufferUsages, Device};
+use wgpu::{BindGroup, BindingResource, Buffer, BufferUsages, Device};
 
-/// Distance of two rounds in their table, in bytes: the largest alignment that a device may need.
-const ROUND_STRIDE: u64 = 256;
-const ROUND_BYTES: u64 = size_of::<FarFirstRound>() as u64;
 /// Size of the head of the spans, in bytes: the number of tiles, and padding.
 const SPANS_HEAD: u64 = 16;
 
@@ -31,7 +28,7 @@ pub(super) struct Inputs<'a> {
     pub versions: (Version, Version),
 }
 
-/// Numbers of what a frame may have at most. They set the sizes of buffers and dispatches.
+/// The maximum numbers of a frame, which set the sizes of buffers and dispatches.
 #[derive(Clone, Copy, Default)]
 struct Limits {
     jobs: u64,
@@ -178,11 +175,8 @@ impl SortBatch {
         let is_last = pass.round + 1 == ROUNDS;
         let buffer = match slot {
             Slot::Round => {
-                return BindingResource::Buffer(BufferBinding {
-                    buffer: &self.rounds.gpu.buffer,
-                    offset: u64::from(pass.round) * ROUND_STRIDE,
-                    size: NonZeroU64::new(ROUND_BYTES),
-                });
+                let rounds = &self.rounds.gpu.buffer;
+                return uniform_at::<FarFirstRound>(rounds, u64::from(pass.round));
             }
             Slot::Jobs => &self.jobs.gpu.buffer,
             Slot::Args => inputs.args,
@@ -204,18 +198,12 @@ impl SortBatch {
 
 /// The table of the rounds.
 fn round_bytes(max: Limits) -> Vec<u8> {
-    let mut bytes = vec![0; (u64::from(ROUNDS) * ROUND_STRIDE) as usize];
-    let places = bytes.chunks_exact_mut(ROUND_STRIDE as usize);
-    for (round, place) in (0..ROUNDS).zip(places) {
-        let round = FarFirstRound {
-            job_count: max.jobs as u32,
-            large_count: max.large as u32,
-            key_capacity: max.keys as u32,
-            shift: 8 * round,
-            is_last: u32::from(round + 1 == ROUNDS),
-            ..FarFirstRound::default()
-        };
-        place[..ROUND_BYTES as usize].copy_from_slice(bytemuck::bytes_of(&round));
-    }
-    bytes
+    strided((0..ROUNDS).map(|round| FarFirstRound {
+        job_count: max.jobs as u32,
+        large_count: max.large as u32,
+        key_capacity: max.keys as u32,
+        shift: 8 * round,
+        is_last: u32::from(round + 1 == ROUNDS),
+        ..FarFirstRound::default()
+    }))
 }

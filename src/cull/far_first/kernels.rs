@@ -167,11 +167,7 @@ impl Kernels {
                 entry: kernel.entry(),
                 checks,
             };
-            let bind = |slot: &Slot, access| Bind {
-                number: *slot as u32,
-                slot: *slot,
-                access,
-            };
+            let bind = |slot: &Slot, access| Bind::at(*slot as u32, *slot, access);
             let (reads, writes) = kernel.binds();
             let reads = reads.iter().map(|slot| bind(slot, Access::Read));
             let writes = writes.iter().map(|slot| bind(slot, Access::Write));

@@ -1,9 +1,35 @@
 //! What a kernel binds, and how.
 
+use bytemuck::NoUninit;
+use core::num::NonZeroU64;
 use wgpu::{
-    BindGroupLayoutEntry, BindingType, BufferBindingType, ShaderStages, TextureSampleType,
-    TextureViewDimension,
+    BindGroupLayoutEntry, BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType,
+    ShaderStages, TextureSampleType, TextureViewDimension,
 };
+
+/// Distance of uniforms that are bound one at a time, in bytes: the largest alignment that a device
+/// may need.
+pub(crate) const UNIFORM_STRIDE: u64 = 256;
+
+/// Uniforms of at most [`UNIFORM_STRIDE`] bytes, for a buffer.
+pub(crate) fn strided<T: NoUninit>(uniforms: impl Iterator<Item = T>) -> Vec<u8> {
+    let stride = UNIFORM_STRIDE as usize;
+    let mut bytes = Vec::with_capacity(uniforms.size_hint().0 * stride);
+    for uniform in uniforms {
+        bytes.extend_from_slice(bytemuck::bytes_of(&uniform));
+        bytes.resize(bytes.len().next_multiple_of(stride), 0);
+    }
+    bytes
+}
+
+/// A uniform of a buffer that [`strided`] has filled.
+pub(crate) fn uniform_at<T>(buffer: &Buffer, index: u64) -> BindingResource<'_> {
+    BindingResource::Buffer(BufferBinding {
+        buffer,
+        offset: index * UNIFORM_STRIDE,
+        size: NonZeroU64::new(size_of::<T>() as u64),
+    })
+}
 
 /// How a kernel uses a buffer or a texture.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,6 +90,17 @@ pub(crate) struct Bind<S> {
     /// The buffer or the texture.
     pub slot: S,
     pub access: Access,
+}
+
+impl<S> Bind<S> {
+    /// The binding with this number.
+    pub const fn at(number: u32, slot: S, access: Access) -> Self {
+        Self {
+            number,
+            slot,
+            access,
+        }
+    }
 }
 
 /// The layout of a binding of a compute pass.

@@ -18,6 +18,9 @@ const KINDS: [ErrorFilter; 3] = [
     ErrorFilter::Internal,
 ];
 
+/// [`CullError::Gpu::message`] of a device that has no memory.
+pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
+
 /// Runs `work`. Returns [`CullError::Gpu`] for `what` if the device reports an error of any kind
 /// meanwhile.
 ///
@@ -53,7 +56,7 @@ pub(crate) fn guarded<T>(
 /// The device's error as a [`CullError`].
 pub(crate) fn refused(what: &'static str, error: &Error) -> CullError {
     let message = match error {
-        Error::OutOfMemory { .. } => "out of memory".into(),
+        Error::OutOfMemory { .. } => OUT_OF_MEMORY.into(),
         Error::Validation { description, .. } => one_line(description),
         Error::Internal { description, .. } => format!("internal error: {}", one_line(description)),
     };

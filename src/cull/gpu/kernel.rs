@@ -1,6 +1,6 @@
 //! Compiling a kernel: the module, its errors, its pipeline.
 
-use super::guard::guarded;
+use super::guard::{OUT_OF_MEMORY, guarded};
 use crate::cull::{
     CullError, CullingTier,
     policy::OVERRIDES,
@@ -97,10 +97,14 @@ pub(crate) fn compile_kernel(
         });
         (pipeline, layout)
     });
-    built.map_err(|error| CullError::Pipeline {
-        tier: job.tier,
-        label,
-        message: reason(job, entries).unwrap_or_else(|| error.to_string()),
+    built.map_err(|error| match error {
+        // The kernel is not to blame: there may be memory later.
+        CullError::Gpu { ref message, .. } if message == OUT_OF_MEMORY => error,
+        _ => CullError::Pipeline {
+            tier: job.tier,
+            label,
+            message: reason(job, entries).unwrap_or_else(|| error.to_string()),
+        },
     })
 }
 

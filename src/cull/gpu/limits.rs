@@ -22,6 +22,12 @@ pub(crate) fn growing_size(bytes: u64, limits: &Limits) -> u64 {
     within((bytes + bytes / 4).next_multiple_of(256), bytes, limits)
 }
 
+/// `workgroups` in x and y, at most `limit` in x.
+pub(crate) fn dispatch_2d(workgroups: u32, limit: u32) -> (u32, u32) {
+    let width = workgroups.min(limit).max(1);
+    (width, workgroups.div_ceil(width))
+}
+
 fn within(wanted: u64, min: u64, limits: &Limits) -> u64 {
     wanted.min(binding_limit(limits)).max(min)
 }

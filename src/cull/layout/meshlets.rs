@@ -1,13 +1,5 @@
 //! Every shape that a meshlet kernel reads or writes, in the order of
 //! `shaders/meshlets/layout.wesl`; the test `layout` compares the two.
-#![cfg_attr(
-    not(feature = "testing"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "the test `layout` compares all with the shaders"
-    )
-)]
 
 use crate::{
     cull::layout::{Chunk, Projection, ViewPlanes},

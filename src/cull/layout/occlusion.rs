@@ -61,8 +61,8 @@ pub struct Projection {
     pub gram_sum: Vec4,
     /// The same of `x - y`.
     pub gram_difference: Vec4,
-    /// Where the samples of a pixel are: least and greatest x, least and greatest y. They are wider
-    /// than they are by what a device rounds.
+    /// Where the samples of a pixel are: least and greatest x, least and greatest y. The ranges are
+    /// widened by what a device may round.
     pub samples: Vec4,
     /// The same along the diagonals: least and greatest x + y, least and greatest x - y.
     pub diagonal_samples: Vec4,

@@ -65,7 +65,7 @@ pub struct ViewSource {
     pub is_near_first: u32,
     /// Padding.
     pub pad_a: u32,
-    /// From where the view sees levels of detail.
+    /// The point that the levels of detail of the view are measured from.
     pub lod_eye: Vec3,
     /// Padding.
     pub pad_b: u32,
@@ -164,18 +164,11 @@ impl ViewSource {
                 false => Vec3::ZERO.extend(-f32::MAX),
             }
         };
-        let [left, right, top, bottom, near, far] = self.planes.map(in_set);
         let widened = if self.reach.w < 0.0 { 0.0 } else { rounded };
+        let reach = self.reach + Vec4::W * widened;
         ViewPlanes {
-            left,
-            right,
-            top,
-            bottom,
-            near,
-            far,
-            reach: self.reach + Vec4::W * widened,
             pairs: self.pairs_in(chunk, rounded),
-            ..ViewPlanes::default()
+            ..ViewPlanes::of_planes(self.planes.map(in_set), reach)
         }
     }
 

@@ -2,11 +2,12 @@
 
 use super::{
     items::{ItemBatch, ItemKernels, Needs},
+    kernels::{Form, Slot},
     layout::{
         CELL_TILE, CELL_WORDS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         result_offset,
     },
-    pipelines::{Form, Pipelines, Slot},
+    pipelines::Pipelines,
 };
 use crate::cull::{
     BatchVersion, CullError, Gpu, Version,

@@ -4,9 +4,10 @@ use super::{
     batch::{Inputs, MeshletBatch, Room, max_cells},
     expansion::MeshletExpansion,
     items::Items,
+    kernels::{Form, MeshletStage},
     layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletRow},
     options::MeshletOptions,
-    pipelines::{Form, MeshletStage, Pipelines},
+    pipelines::Pipelines,
     readback::{LateCounters, Meanings, MeshletCounts, RowMeaning},
     request::MeshletRequest,
     tables::{MeshletMeshId, Tables},
@@ -165,7 +166,7 @@ impl MeshletCuller {
         self.learn();
         self.keys.clear();
         self.lookup.clear();
-        match self.tables.upload(gpu) {
+        match self.tables.upload(gpu, self.frame) {
             Ok(bytes) => self.uploaded += bytes,
             Err(error) => self.errors.push(error),
         }
@@ -235,7 +236,7 @@ impl MeshletCuller {
             version: (version, self.tables.version),
         };
         let is_late = inputs.pyramid.is_some();
-        self.items.ready(gpu.device, is_late);
+        self.items.ready(gpu.device, is_late, self.frame);
         let kernels = self.items.kernels(is_late);
         let expanded = batch.prepare_items(gpu, kernels, &inputs);
         let form = match (&batch.items, is_late) {
@@ -244,7 +245,7 @@ impl MeshletCuller {
             (None, false) => Form::Division,
         };
         let edit = self.items.edit();
-        let form = match self.pipelines.ready(gpu.device, form, edit) {
+        let form = match self.pipelines.ready(gpu.device, (form, self.frame), edit) {
             Ok(true) => form,
             other => {
                 self.errors.extend(other.err());

@@ -9,8 +9,8 @@ pub(super) use needs::Needs;
 
 use super::{
     expansion::MeshletExpansion,
+    kernels::{MeshletStage, Slot, StageEdit},
     options::MeshletOptions,
-    pipelines::{MeshletStage, Slot, StageEdit},
 };
 use crate::cull::{
     CullError, CullingTier, Expander, Expansion, Version,
@@ -18,6 +18,7 @@ use crate::cull::{
     gpu::{
         binding::{Access, layout_entry},
         guard::guarded,
+        on_demand::OnDemand,
     },
     shaders::kernels,
 };
@@ -146,9 +147,9 @@ pub(super) struct Items {
     tier: CullingTier,
     options: MeshletOptions,
     edit: Box<StageEdit>,
-    /// The expansion that was asked for, and its kernels unless they failed: of other lists than
-    /// late ones, and of late lists.
-    built: [Option<(Expansion, Option<ItemKernels>)>; 2],
+    /// The expansion that was asked for, and its kernels: first of other lists than late ones, then
+    /// of late lists.
+    built: [Option<(Expansion, OnDemand<ItemKernels>)>; 2],
     notes: Vec<String>,
 }
 
@@ -178,36 +179,38 @@ impl Items {
     }
 
     /// Compiles what the expansion of late lists, or of others, needs, unless it is there.
-    pub fn ready(&mut self, device: &Device, is_late: bool) {
+    pub fn ready(&mut self, device: &Device, is_late: bool, now: u64) {
         let Some(expansion) = self.way.choose() else {
             return;
         };
-        let built = self.built[usize::from(is_late)].as_ref();
-        if built.is_some_and(|(asked, _)| *asked == expansion) {
-            return;
-        }
-        let kernels = (self.tier, expansion, is_late);
-        let built = match ItemKernels::build(device, kernels, &self.options, &self.edit) {
-            Ok(built) => {
-                if let Some(reason) = built.expander.fallback() {
-                    let instead = built.expansion();
-                    self.note(&format!("\"{instead}\""), reason);
-                }
-                Some(built)
-            }
-            Err(error) => {
-                self.note("\"division\"", &error.to_string());
-                None
-            }
+        let known = self.built[usize::from(is_late)].take();
+        let known = known.filter(|(asked, _)| *asked == expansion);
+        let mut kernels = known.map_or_else(OnDemand::default, |(_, kernels)| kernels);
+        let mut is_new = false;
+        let built = kernels.get_or_make(now, || {
+            is_new = true;
+            let kernels = (self.tier, expansion, is_late);
+            ItemKernels::build(device, kernels, &self.options, &self.edit)
+        });
+        let note = match built {
+            _ if !is_new => None,
+            Ok(built) => built.expander.fallback().map(|reason| {
+                let instead = built.expansion();
+                (format!("\"{instead}\""), reason.to_string())
+            }),
+            Err(error) => Some(("\"division\"".to_owned(), error.to_string())),
         };
-        self.built[usize::from(is_late)] = Some((expansion, built));
+        if let Some((instead, reason)) = note {
+            self.note(&instead, &reason);
+        }
+        self.built[usize::from(is_late)] = Some((expansion, kernels));
     }
 
     /// The kernels of the expansion of late lists, or of others; `None` for the division.
     pub fn kernels(&self, is_late: bool) -> Option<&ItemKernels> {
         let expansion = self.way.choose()?;
         let (asked, kernels) = self.built[usize::from(is_late)].as_ref()?;
-        kernels.as_ref().filter(|_| *asked == expansion)
+        kernels.get().filter(|_| *asked == expansion)
     }
 
     /// Notes which expansion is used instead of the one that was asked for.

@@ -1,242 +1,19 @@
-//! The kernels of the meshlet stages: sources, bindings, pipelines.
+//! The kernels of the meshlet stages, compiled: pipelines, bind groups, dispatches.
 
-use super::options::MeshletOptions;
+use super::{
+    kernels::{Dispatch, Form, Kernel, MeshletStage, Slot, StageEdit},
+    options::MeshletOptions,
+};
 use crate::cull::{
     CullError, CullingTier,
     gpu::{
         binding::{Access, Bind},
         kernel::KernelJob,
+        on_demand::OnDemand,
         program::Program,
     },
-    shaders::{Composed, kernels},
 };
 use wgpu::{BindGroup, Buffer, Device};
-
-/// A step from survivors to meshlet draws, in order; each has its own time in the diagnostics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MeshletStage {
-    /// What survivors expand to.
-    Expand,
-    /// Meshlets of survivors to bits.
-    Vote,
-    /// Counts to places.
-    Scan,
-    /// Bits to ids, meshlet by meshlet.
-    Compact,
-    /// Meshlets to indirect commands.
-    Args,
-}
-
-impl MeshletStage {
-    /// All stages, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Expand,
-        Self::Vote,
-        Self::Scan,
-        Self::Compact,
-        Self::Args,
-    ];
-
-    /// The stem that names the stage in shaders, labels and diagnostics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Expand => "meshlet_expand",
-            Self::Vote => "meshlet_vote",
-            Self::Scan => "meshlet_scan",
-            Self::Compact => "meshlet_compact",
-            Self::Args => "meshlet_args",
-        }
-    }
-
-    /// The label of its compute pass, and the name of its time span.
-    #[must_use]
-    pub const fn span(self) -> &'static str {
-        match self {
-            Self::Expand => "gpu_culling/meshlet_expand",
-            Self::Vote => "gpu_culling/meshlet_vote",
-            Self::Scan => "gpu_culling/meshlet_scan",
-            Self::Compact => "gpu_culling/meshlet_compact",
-            Self::Args => "gpu_culling/meshlet_args",
-        }
-    }
-
-    /// The whole WGSL of the stage's kernels on `tier` (the `Cpu` tier has none and gets the one of
-    /// `Workgroup`), without the kernels of an expansion.
-    #[must_use]
-    pub fn sources(self, tier: CullingTier) -> Vec<&'static str> {
-        let mut sources: Vec<_> = self
-            .kernels()
-            .iter()
-            .map(|kernel| kernel.composed.on(tier))
-            .collect();
-        sources.dedup();
-        sources
-    }
-
-    fn kernels(self) -> &'static [Kernel] {
-        match self {
-            Self::Expand => &[EXPAND, CLEAR],
-            Self::Vote => &[VOTE, VOTE_LATE],
-            Self::Scan => &[SCAN, SPINE],
-            Self::Compact => &[COMPACT],
-            Self::Args => &[ARGS],
-        }
-    }
-}
-
-/// A change of a stage's WGSL: a test breaks it.
-pub(super) type StageEdit = dyn Fn(MeshletStage, String) -> String + Send + Sync;
-
-/// How the meshlets of a batch are tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// A division expands the survivors.
-    Division,
-    /// The same, of late lists: meshlets are also compared with a depth pyramid.
-    LateDivision,
-    /// An [`Expander`](crate::cull::Expander) expands the survivors.
-    Items,
-}
-
-/// A buffer that a kernel binds; its number in the shaders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
-    Sizes = 0,
-    Rows = 1,
-    BatchArgs = 2,
-    Instances = 3,
-    Scales = 4,
-    Survivors = 5,
-    Spans = 6,
-    Meshlets = 7,
-    Words = 8,
-    Counts = 9,
-    Partials = 10,
-    MeshletSurvivors = 11,
-    Draws = 12,
-    Results = 13,
-    SourceCount = 14,
-    Pyramid = 18,
-    PyramidShape = 19,
-}
-
-/// An entry point: what it is for, what it reads, what it writes, how it is dispatched.
-struct Kernel {
-    composed: &'static Composed,
-    entry: &'static str,
-    /// The batches that it is for; `None` for all.
-    form: Option<Form>,
-    reads: &'static [Slot],
-    writes: &'static [Slot],
-    dispatch: Dispatch,
-}
-
-/// Workgroups of a kernel.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Dispatch {
-    /// A single one.
-    One,
-    /// They stride over the work items or tiles, of which only the GPU knows how many there are.
-    Stride,
-    /// One for each row; they stride if there are more than a dispatch may have.
-    Rows,
-}
-
-const EXPAND: Kernel = Kernel {
-    composed: &kernels::MESHLET_EXPAND,
-    entry: "expand",
-    form: None,
-    reads: &[Slot::Sizes, Slot::Rows, Slot::BatchArgs],
-    writes: &[Slot::Spans],
-    dispatch: Dispatch::One,
-};
-const CLEAR: Kernel = Kernel {
-    composed: &kernels::MESHLET_CLEAR,
-    entry: "clear",
-    form: Some(Form::Items),
-    reads: &[Slot::Spans],
-    writes: &[Slot::Words, Slot::SourceCount],
-    dispatch: Dispatch::Stride,
-};
-const VOTE: Kernel = Kernel {
-    composed: &kernels::MESHLET_VOTE,
-    entry: "vote",
-    form: Some(Form::Division),
-    reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::Instances,
-        Slot::Scales,
-        Slot::Survivors,
-        Slot::Meshlets,
-    ],
-    writes: &[Slot::Spans, Slot::Words],
-    dispatch: Dispatch::Stride,
-};
-const VOTE_LATE: Kernel = Kernel {
-    composed: &kernels::MESHLET_VOTE_LATE,
-    form: Some(Form::LateDivision),
-    reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::Instances,
-        Slot::Scales,
-        Slot::Survivors,
-        Slot::Meshlets,
-        Slot::Pyramid,
-        Slot::PyramidShape,
-    ],
-    ..VOTE
-};
-const SCAN: Kernel = Kernel {
-    composed: &kernels::MESHLET_SCAN,
-    entry: "scan",
-    form: None,
-    reads: &[Slot::Spans, Slot::Words],
-    writes: &[Slot::Counts, Slot::Partials],
-    dispatch: Dispatch::Stride,
-};
-const SPINE: Kernel = Kernel {
-    composed: &kernels::MESHLET_SCAN,
-    entry: "spine",
-    form: None,
-    reads: &[Slot::Spans],
-    writes: &[Slot::Counts, Slot::Partials],
-    dispatch: Dispatch::One,
-};
-const COMPACT: Kernel = Kernel {
-    composed: &kernels::MESHLET_COMPACT,
-    entry: "compact",
-    form: None,
-    reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::Survivors,
-        Slot::Spans,
-        Slot::Words,
-        Slot::Counts,
-        Slot::Partials,
-    ],
-    writes: &[Slot::MeshletSurvivors],
-    dispatch: Dispatch::Stride,
-};
-const ARGS: Kernel = Kernel {
-    composed: &kernels::MESHLET_ARGS,
-    entry: "write_args",
-    form: None,
-    reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::BatchArgs,
-        Slot::Spans,
-        Slot::Meshlets,
-        Slot::Counts,
-        Slot::Partials,
-    ],
-    writes: &[Slot::Draws, Slot::Results],
-    dispatch: Dispatch::Rows,
-};
 
 /// A compiled kernel.
 struct Built {
@@ -260,8 +37,8 @@ pub(super) struct Pipelines {
     tier: CullingTier,
     checks: bool,
     built: Vec<Built>,
-    /// The forms whose kernels were compiled, and whether they could be.
-    forms: Vec<(Form, bool)>,
+    /// The forms whose kernels were compiled.
+    forms: Vec<(Form, OnDemand<()>)>,
     /// Workgroups of a dispatch at most.
     workgroups: u32,
     /// Workgroups of [`Dispatch::Stride`] at most.
@@ -282,7 +59,7 @@ impl Pipelines {
             tier,
             checks: options.shader_checks,
             built: Vec::new(),
-            forms: vec![(Form::Division, true)],
+            forms: Vec::new(),
             workgroups,
             stride: options.workgroups.clamp(1, workgroups),
         };
@@ -310,19 +87,33 @@ impl Pipelines {
     /// Compiles the kernels of a form, unless they are there. Returns whether they are.
     ///
     /// # Errors
-    /// [`CullError::Pipeline`], the first time.
+    /// [`CullError::Pipeline`] or [`CullError::Gpu`], each time that they were compiled.
     pub fn ready(
         &mut self,
         device: &Device,
-        form: Form,
+        (form, now): (Form, u64),
         edit: &StageEdit,
     ) -> Result<bool, CullError> {
-        if let Some((_, is_built)) = self.forms.iter().find(|(known, _)| *known == form) {
-            return Ok(*is_built);
+        // They were compiled with what all batches need.
+        if form == Form::Division {
+            return Ok(true);
         }
-        let added = self.add(device, Some(form), edit);
-        self.forms.push((form, added.is_ok()));
-        added.map(|()| true)
+        let known = self.forms.iter().position(|(known, _)| *known == form);
+        let known = known.map(|known| self.forms.swap_remove(known).1);
+        let mut kernels = known.unwrap_or_default();
+        let mut is_new = false;
+        let made = kernels.get_or_make(now, || {
+            is_new = true;
+            let before = self.built.len();
+            let added = self.add(device, Some(form), edit);
+            added.inspect_err(|_| self.built.truncate(before))
+        });
+        let made = made.map(|_| true);
+        self.forms.push((form, kernels));
+        match made {
+            Err(_) if !is_new => Ok(false),
+            made => made,
+        }
     }
 
     /// Bind groups of the kernels that a batch of this form needs.

@@ -3,8 +3,9 @@
 use super::{
     batch::MeshletBatch,
     culler::MeshletCuller,
+    kernels::MeshletStage,
     layout::result_offset,
-    pipelines::{BatchWork, MeshletStage},
+    pipelines::BatchWork,
     readback::{LateCounters, Meanings, RowMeaning},
 };
 use crate::cull::{BatchKey, Culler, Follower, PassRecorder};

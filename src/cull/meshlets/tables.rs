@@ -2,7 +2,7 @@
 
 use crate::cull::layout::meshlets::GpuMeshlet;
 use crate::{
-    cull::{CullError, Gpu, Version, gpu::buffer::Table},
+    cull::{CullError, Gpu, Version, gpu::buffer::Table, policy::RETRY_AFTER},
     meshlet::Meshlet,
 };
 use core::ops::Range;
@@ -30,6 +30,8 @@ pub(super) struct Tables {
     /// Number of meshlets that one binding holds.
     limit: u64,
     changed: bool,
+    /// The frame in which the device refused the table.
+    refused_in: Option<u64>,
     /// Bumped when the buffer is replaced.
     pub version: Version,
 }
@@ -42,6 +44,7 @@ impl Tables {
             table: Table::new(device, "gpu_culling meshlets", BufferUsages::STORAGE),
             limit: binding_bytes / size_of::<GpuMeshlet>() as u64,
             changed: false,
+            refused_in: None,
             version: Version::new(),
         }
     }
@@ -78,21 +81,24 @@ impl Tables {
     /// Uploads the table if meshes were added or removed. Returns the number of bytes uploaded.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]. The table is then empty until meshes are added or removed again.
-    pub fn upload(&mut self, gpu: Gpu<'_>) -> Result<u64, CullError> {
-        if !core::mem::take(&mut self.changed) {
+    /// [`CullError::Gpu`]. The table is then empty, and the device is asked again [`RETRY_AFTER`]
+    /// frames later.
+    pub fn upload(&mut self, gpu: Gpu<'_>, now: u64) -> Result<u64, CullError> {
+        let waits = |refused_in| now < refused_in + RETRY_AFTER;
+        if self.refused_in.is_some_and(waits) || !core::mem::take(&mut self.changed) {
             return Ok(0);
         }
+        self.refused_in = None;
         let mut all = Vec::new();
         self.firsts.clear();
         for (id, mesh) in &self.meshes {
             self.firsts.insert(*id, all.len() as u32);
             all.extend_from_slice(&mesh.meshlets);
         }
-        let written = self
-            .table
-            .write(gpu, &all)
-            .inspect_err(|_| self.firsts.clear())?;
+        let written = self.table.write(gpu, &all).inspect_err(|_| {
+            self.firsts.clear();
+            (self.changed, self.refused_in) = (true, Some(now));
+        })?;
         if written.replaced {
             self.version.bump();
         }

@@ -16,7 +16,7 @@ use crate::cull::{
         DrawPart, Plan, PlanLimits, PlanRequest,
         occluded_rows::OccludedRows,
         planned::{Planned, RowMeaning, batch_keys},
-        planner::{coarser, further_shapes, hidden_requests, mended, slot_of},
+        planner::{further_shapes, hidden_requests, mended, slot_of},
     },
     request::{CullFrame, CullRequest, DrawList, DrawShape, OcclusionView},
     run::history::History,
@@ -259,7 +259,7 @@ impl<'a> LateInput<'a> {
         let set = sets.get(request.set)?;
         let slot = slot_of(frame, index, view.view)?;
         let parts = frame_plan.parts(index, slot);
-        let levels = coarser(request).len() + 1;
+        let levels = request.level_count();
         let source = |level: usize| {
             let part = parts.iter().find(|part| part.level == level)?;
             Some((part.batch, part.row))
@@ -275,7 +275,7 @@ impl<'a> LateInput<'a> {
         };
         let shape = |level: usize| match level.checked_sub(1) {
             None => request.shape,
-            Some(at) => coarser(request)[at].shape,
+            Some(at) => request.coarser_levels()[at].shape,
         };
         let planes = |level: usize| {
             let (batch, row) = sources[level];

@@ -11,7 +11,7 @@ use super::{
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
     compaction::occlude,
-    gpu::{Gpu, version::Version},
+    gpu::{Gpu, on_demand::OnDemand, version::Version},
     layout::Projection,
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, planner::Planner},
@@ -45,8 +45,8 @@ pub(in crate::cull) struct OccluderOptions {
 pub(in crate::cull) struct Occluder {
     tier: CullingTier,
     options: OccluderOptions,
-    /// `None` before the first view that hides; an error if the kernels do not build.
-    kernels: Option<Result<Kernels, CullError>>,
+    /// Empty before the first view that hides.
+    kernels: OnDemand<Kernels>,
     history: History,
     /// By [`OcclusionView::key`].
     views: HashMap<u64, LateView>,
@@ -79,7 +79,7 @@ impl Kernels {
     ) -> Result<Self, CullError> {
         let options = BuildOptions {
             sources: Sources::new(tier),
-            // What reads its counters knows of listed blocks.
+            // The code that reads its counters expects lists of blocks.
             compaction: Compaction::Classify,
             strategy: occlude(),
             checks,
@@ -128,7 +128,7 @@ impl Occluder {
         Self {
             tier,
             options,
-            kernels: None,
+            kernels: OnDemand::default(),
             history: History::new(),
             views: HashMap::new(),
             current: Vec::new(),
@@ -149,7 +149,8 @@ impl Occluder {
         edit: &dyn Fn(&str, String) -> String,
     ) -> Result<(), CullError> {
         if Pipelines::are_edited(occlude(), &Sources::new(self.tier), edit) {
-            self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+            self.kernels
+                .set(Kernels::build(device, self.tier, true, edit)?);
         }
         Ok(())
     }
@@ -185,7 +186,7 @@ impl Occluder {
             return Cow::default();
         }
         let build = || Kernels::build(device, self.tier, self.options.checks, &|_, source| source);
-        match self.kernels.get_or_insert_with(build) {
+        match self.kernels.get_or_make(now, build) {
             Ok(_) => {
                 (self.without_room).retain(|_, refused_in| now < *refused_in + RETRY_AFTER);
                 match self.without_room.is_empty() {
@@ -194,7 +195,7 @@ impl Occluder {
                 }
             }
             Err(error) => {
-                self.refusals.note(error.clone(), Missing::Occlusion);
+                self.refusals.note(error, Missing::Occlusion);
                 Cow::default()
             }
         }
@@ -206,7 +207,7 @@ impl Occluder {
         views.iter().filter(has_room).cloned().collect()
     }
 
-    /// Gives the rows of the frame's plan their records.
+    /// Gives each row of the frame's plan its record in the history.
     ///
     /// # Errors
     /// The views that have room. The others hide nothing for some frames: plan the frame again.
@@ -219,7 +220,7 @@ impl Occluder {
     ) -> Result<(), Vec<OcclusionView>> {
         self.history.sweep(now);
         let has_moved = !planner.moved().is_empty();
-        let (rows, plan) = planner.occluded();
+        let (rows, plan) = planner.occluded_rows_mut();
         if rows.is_empty() {
             return Ok(());
         }
@@ -273,7 +274,7 @@ impl Occluder {
             self.views
                 .retain(|_, view| view.last_used + KEEP_FRAMES >= number.now);
         }
-        let Some(Ok(kernels)) = &self.kernels else {
+        let Some(kernels) = self.kernels.get() else {
             return;
         };
         let mut first_batch = planner.keys().len();
@@ -323,7 +324,7 @@ impl Occluder {
             if let Some(motion) = self.motions.get(&view.key) {
                 late.motion = *motion;
             }
-            late.runner.learn(gpu.device);
+            late.runner.learn(gpu.device, number.now);
             if late.plan.planned.keys.is_empty() {
                 // The view may get another depth buffer before it sees a set.
                 late.pyramid.forget_depth();
@@ -410,7 +411,7 @@ impl Occluder {
 
     /// Records the late lists of a view into one pass. Returns the number of dispatches.
     pub fn record(&self, view: u32, pass: &mut ComputePass<'_>) -> u32 {
-        let (Some(late), Some(Ok(kernels))) = (self.late_view(view), &self.kernels) else {
+        let (Some(late), Some(kernels)) = (self.late_view(view), self.kernels.get()) else {
             return 0;
         };
         let planned = &late.plan.planned;
@@ -492,9 +493,14 @@ impl Occluder {
     }
 
     /// Gives `take` the newest counters of each view since the last call.
-    pub fn take_counts(&mut self, device: &Device, mut take: impl FnMut(&mut FrameCounts)) {
+    pub fn take_counts(
+        &mut self,
+        device: &Device,
+        now: u64,
+        mut take: impl FnMut(&mut FrameCounts),
+    ) {
         for late in self.views.values_mut() {
-            late.runner.learn(device);
+            late.runner.learn(device, now);
             if late.runner.swap_counts(&mut self.counts) {
                 take(&mut self.counts);
             }

@@ -26,11 +26,7 @@ enum Slot {
 
 impl Slot {
     fn bind(self, access: Access) -> Bind<Self> {
-        Bind {
-            number: self as u32,
-            slot: self,
-            access,
-        }
+        Bind::at(self as u32, self, access)
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn bands(
     eye: Option<LodEye>,
     request: &CullRequest,
 ) -> impl Iterator<Item = DistanceBand> {
-    let coarser = request.coarser.as_deref().unwrap_or_default();
+    let coarser = request.coarser_levels();
     let errors = request.errors;
     let has_borders = !coarser.is_empty() || errors.start.is_some() || errors.end.is_some();
     let (radius, fade) = (request.sphere.radius, request.fade);

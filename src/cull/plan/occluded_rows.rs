@@ -60,7 +60,8 @@ pub(in crate::cull) struct SlotKey {
 
 impl OccludedRows {
     /// Adds a row of `plan` to its batch's table. `part` is the row; `visible` is the row of all
-    /// visible survivors, of a late plan. `level` is its level of detail, whose mesh is in `sphere`.
+    /// visible survivors, of a late plan. `level` is its level of detail, whose mesh is in
+    /// `sphere`.
     pub fn add(
         &mut self,
         plan: &mut Plan,

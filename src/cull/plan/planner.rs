@@ -1,6 +1,6 @@
 //! The plan of the frame. It is built again when requests or sets change. If some only move, or get
-//! or lose a few instances, it is mended, and if some come behind the others, it grows. Its rows are
-//! updated in each frame.
+//! or lose a few instances, it is mended, and if some come behind the others, it grows. Its rows
+//! are updated in each frame.
 
 mod inputs;
 mod meanings;
@@ -8,7 +8,7 @@ mod planes;
 mod requests;
 mod resolved;
 
-pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slot_of};
+pub(in crate::cull) use requests::{further_shapes, hidden_requests, slot_of};
 
 use super::{
     Plan, PlanLimits,
@@ -21,7 +21,7 @@ use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
     policy::OWN_PLANES,
-    request::{CullFrame, CullRequest, OcclusionView, Order},
+    request::{CullFrame, CullRequest, OcclusionView},
     store::ResidentSets,
 };
 use inputs::PlanInputs;
@@ -184,7 +184,7 @@ impl Planner {
     }
 
     /// The rows that may be hidden, and the tables to update.
-    pub fn occluded(&mut self) -> (&mut OccludedRows, &mut Plan) {
+    pub fn occluded_rows_mut(&mut self) -> (&mut OccludedRows, &mut Plan) {
         (&mut self.occluded, &mut self.planned.plan)
     }
 
@@ -290,7 +290,7 @@ impl Planner {
         if self.shares {
             self.shared.grow(plan, frame);
         }
-        self.has_far_first |= new.iter().any(is_far_first);
+        self.has_far_first |= new.iter().any(CullRequest::is_far_first);
         self.planned.keys = batch_keys(plan, None);
         let known = (&*self.planned.meanings, first_new);
         self.planned.meanings = row_meanings(frame, plan, known, &[]);
@@ -322,7 +322,7 @@ impl Planner {
     }
 
     fn build(&mut self, frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) {
-        self.has_far_first = frame.requests.iter().any(is_far_first);
+        self.has_far_first = frame.requests.iter().any(CullRequest::is_far_first);
         let old = self.inputs.take();
         let inputs = PlanInputs::of(frame, occlusion, sets, old);
         let resolved = Resolved::of(frame, 0, self.shares);
@@ -365,17 +365,13 @@ impl Planner {
     }
 }
 
-fn is_far_first(request: &CullRequest) -> bool {
-    request.order == Order::FarFirst
-}
-
 /// Notes which rows of a request keep nothing in the frame.
 fn set_resting(plan: &mut Plan, index: usize, request: &CullRequest) {
     // Most frames have none.
     if request.resting == 0 && plan.batches.iter().all(|batch| batch.resting.is_empty()) {
         return;
     }
-    let levels = coarser(request).len() + 1;
+    let levels = request.level_count();
     for slot in 0..request.views.len() {
         let rests = request.rests_in(slot);
         for row in slot * levels..(slot + 1) * levels {

@@ -5,7 +5,7 @@
 use super::{Plan, bands::bands, planner::views_of};
 use crate::cull::{
     layout::RowSource,
-    request::{CullFrame, CullRequest, CullView, DistanceRange, ErrorRange, LodEye, Order},
+    request::{CullFrame, CullRequest, CullView, DistanceRange, ErrorRange, LodEye},
 };
 use core::ops::Range;
 
@@ -70,7 +70,7 @@ impl SharedViews {
         let known = self.measured.len();
         let new = &frame.requests[known..];
         self.measured.extend(new.iter().map(Measure::of));
-        self.has_far_first |= new.iter().any(is_far_first);
+        self.has_far_first |= new.iter().any(CullRequest::is_far_first);
         self.new = known..frame.requests.len();
     }
 
@@ -97,7 +97,7 @@ impl SharedViews {
         self.new = 0..0;
         // The host sorts by these.
         if self.has_far_first {
-            let far_first = all.filter(|request| is_far_first(&frame.requests[*request]));
+            let far_first = all.filter(|request| frame.requests[*request].is_far_first());
             far_first.for_each(|request| set_far_first(plan, frame, request));
         }
     }
@@ -131,14 +131,10 @@ impl SharedViews {
     }
 }
 
-fn is_far_first(request: &CullRequest) -> bool {
-    request.order == Order::FarFirst
-}
-
 /// Gives the rows of a request their views.
 fn set_rows(plan: &mut Plan, frame: &CullFrame, request: usize) {
     let asked = &frame.requests[request];
-    let levels = asked.coarser.as_deref().map_or(0, <[_]>::len) + 1;
+    let levels = asked.level_count();
     for (slot, (view, _)) in views_of(frame, &asked.views).enumerate() {
         let view = match asked.rests_in(slot) {
             true => NOTHING,
@@ -153,7 +149,7 @@ fn set_rows(plan: &mut Plan, frame: &CullFrame, request: usize) {
 /// Gives the rows of a far-first request their axes.
 fn set_far_first(plan: &mut Plan, frame: &CullFrame, request: usize) {
     let asked = &frame.requests[request];
-    let levels = asked.coarser.as_deref().map_or(0, <[_]>::len) + 1;
+    let levels = asked.level_count();
     for (slot, (_, view)) in views_of(frame, &asked.views).enumerate() {
         let order = view.far_first_in(&asked.world_from_local);
         for part in plan.part_range(request, slot * levels..(slot + 1) * levels) {
@@ -214,7 +210,7 @@ fn eyes_of(frame: &CullFrame) -> Vec<Option<LodEye>> {
 /// Measures the distances that a request's rows keep.
 fn measure(plan: &mut Plan, frame: &CullFrame, index: usize) {
     let request = &frame.requests[index];
-    let levels = request.coarser.as_deref().map_or(0, <[_]>::len) + 1;
+    let levels = request.level_count();
     for (slot, (_, view)) in views_of(frame, &request.views).enumerate() {
         for (level, band) in bands(view.lod_eye(), request).enumerate() {
             let row = slot * levels + level;

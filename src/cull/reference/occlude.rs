@@ -23,13 +23,13 @@ pub struct Within {
     pub largest: f32,
 }
 
-/// What a block of a row draws is within this.
+/// A sphere around what a block of a row draws.
 #[must_use]
 pub fn bound_of_block(row: &OcclusionRow, bound: &Bound) -> Within {
     widened_bound(row, bound, bound.center, bound.radius)
 }
 
-/// What a word of the block draws is within this.
+/// A sphere around what a word of the block draws.
 #[must_use]
 pub fn bound_of_word(row: &OcclusionRow, bound: &Bound, word: usize) -> Within {
     if bound.is_loose() {

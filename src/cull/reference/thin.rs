@@ -5,8 +5,8 @@
 pub const THIN_SHARE: f32 = 1.5;
 /// Smaller shares count as this one.
 pub const MIN_SHARE: f32 = 5.960_464_5e-8;
-/// The square root of 1.2: an instance grows by at most this over the square root of its share, or
-/// by this above share 1.
+/// The largest growth of an instance is this divided by the square root of its share; from share 1
+/// on, this. The square root of 1.2.
 #[cfg(feature = "testing")]
 pub const THIN_GROWTH: f32 = 1.095_445_2;
 

@@ -1,8 +1,8 @@
-//! From where, and how finely, a view measures distances.
+//! The eye of a view, and its pixels per unit.
 
 use glam::Vec3;
 
-/// From where, and how finely, a view sees levels of detail and visibility ranges.
+/// The eye of a view, for levels of detail and visibility ranges, and its pixels per unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LodEye {
     /// The point in the world from which distances count. The view of a shadow has its camera's, so

@@ -52,16 +52,7 @@ impl CullView {
 
     /// What a view keeps that keeps nothing, in any space.
     pub(in crate::cull) fn nothing() -> ViewPlanes {
-        ViewPlanes {
-            left: DROP,
-            right: DROP,
-            top: DROP,
-            bottom: DROP,
-            near: DROP,
-            far: DROP,
-            reach: Self::EVERYTHING.reach,
-            ..ViewPlanes::default()
-        }
+        ViewPlanes::of_planes([DROP; 6], Self::EVERYTHING.reach)
     }
 
     /// A view from its six world-space half spaces. All of them are tested.
@@ -174,7 +165,7 @@ impl CullView {
         self
     }
 
-    /// From where the view sees levels of detail.
+    /// The point that the levels of detail of the view are measured from.
     #[must_use]
     pub(crate) fn lod_eye(&self) -> Option<LodEye> {
         self.lod_eye
@@ -242,18 +233,10 @@ impl CullView {
             let distance = plane.xyz().dot(translation) + plane.w;
             normalized_plane(normal.extend(distance + rounded))
         });
-        let [left, right, top, bottom, near, far] = planes;
+        let widened = if self.reach.w < 0.0 { 0.0 } else { rounded };
         ViewPlanes {
-            left,
-            right,
-            top,
-            bottom,
-            near,
-            far,
-            reach: self.reach + Vec4::W * if self.reach.w < 0.0 { 0.0 } else { rounded },
             pairs: PlanePairs::of_planes(planes),
-            order: ViewOrder::default(),
-            ..ViewPlanes::default()
+            ..ViewPlanes::of_planes(planes, self.reach + Vec4::W * widened)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cull::{
     Compaction, CullError, compaction::Arena as ArenaKind, gpu::buffer::Growable, plan::BatchPlan,
+    policy::RETRY_AFTER,
 };
 use wgpu::{Buffer, BufferUsages, Device};
 
@@ -51,8 +52,8 @@ impl ArenaNeeds {
         }
     }
 
-    /// The least size with which no survivor is lost, as far as it is known.
-    fn least(self) -> u64 {
+    /// The minimum size with which no survivor is lost, as far as it is known.
+    fn min_size(self) -> u64 {
         self.max.clamp(1, self.first.min(self.limit).max(1))
     }
 
@@ -62,12 +63,12 @@ impl ArenaNeeds {
     /// other; and it becomes smaller only if a quarter is enough.
     fn size(self, held: u64) -> Option<u64> {
         let is_too_large = held > SMALL && held > self.max.saturating_mul(4);
-        if self.least() <= held && !is_too_large {
+        if self.min_size() <= held && !is_too_large {
             return None;
         }
         let slack = (self.max + self.max / 2).max(SMALL);
-        let most = self.first.min(self.limit).min(self.max_of_all);
-        let wanted = slack.min(most).max(self.least());
+        let max_size = self.first.min(self.limit).min(self.max_of_all);
+        let wanted = slack.min(max_size).max(self.min_size());
         (wanted != held).then_some(wanted)
     }
 }
@@ -79,8 +80,8 @@ pub(in crate::cull) struct SurvivorArena {
     pub capacity: u32,
     /// Number of ids that it must hold so that no survivor can be lost ([`max_ids`]).
     pub max: u64,
-    /// Whether the device refused a larger one.
-    is_at_limit: bool,
+    /// The frame in which the device refused a larger one.
+    refused_in: Option<u64>,
 }
 
 impl SurvivorArena {
@@ -91,8 +92,13 @@ impl SurvivorArena {
             array: Growable::new(device, "gpu_culling survivors", usage),
             capacity: 0,
             max: 0,
-            is_at_limit: false,
+            refused_in: None,
         }
+    }
+
+    /// Whether the device refused a larger one less than [`RETRY_AFTER`] frames ago.
+    fn waits(&self, now: u64) -> bool {
+        (self.refused_in).is_some_and(|refused_in| now < refused_in + RETRY_AFTER)
     }
 
     pub fn buffer(&self) -> &Buffer {
@@ -109,8 +115,9 @@ impl SurvivorArena {
     /// whether it was replaced.
     ///
     /// # Errors
-    /// [`CullError::Gpu`], once. Survivors that do not fit are then lost, and counted.
-    pub fn fit(&mut self, device: &Device, needs: ArenaNeeds) -> Result<bool, CullError> {
+    /// [`CullError::Gpu`]. Survivors that do not fit are then lost, and counted, and the device is
+    /// asked again [`RETRY_AFTER`] frames later.
+    pub fn fit(&mut self, device: &Device, needs: ArenaNeeds, now: u64) -> Result<bool, CullError> {
         self.max = needs.max;
         let held = u64::from(self.capacity);
         match needs.size(held) {
@@ -118,14 +125,14 @@ impl SurvivorArena {
                 let replaced = self.array.replace(device, size * 4).is_ok();
                 if replaced {
                     self.capacity = size as u32;
-                    self.is_at_limit = false;
+                    self.refused_in = None;
                 }
                 Ok(replaced)
             }
-            Some(size) if !self.is_at_limit => {
+            Some(size) if !self.waits(now) => {
                 let grown = self.reserve(device, size as u32);
-                let grown = grown.or_else(|_| self.reserve(device, needs.least() as u32));
-                self.is_at_limit = grown.is_err();
+                let grown = grown.or_else(|_| self.reserve(device, needs.min_size() as u32));
+                self.refused_in = grown.is_err().then_some(now);
                 grown
             }
             _ => Ok(false),
@@ -136,17 +143,22 @@ impl SurvivorArena {
     /// ids. Returns whether it was replaced.
     ///
     /// # Errors
-    /// [`CullError::Gpu`], once; it then stays.
-    pub fn learn(&mut self, device: &Device, needed: u32, limit: u64) -> Result<bool, CullError> {
+    /// [`CullError::Gpu`]; it then stays, and the device is asked again [`RETRY_AFTER`] frames
+    /// later.
+    pub fn learn(
+        &mut self,
+        device: &Device,
+        (needed, limit): (u32, u64),
+        now: u64,
+    ) -> Result<bool, CullError> {
         // Of what that frame needed, some rows may rest now.
         let needed = u64::from(needed).min(self.max);
-        if needed <= u64::from(self.capacity) || self.is_at_limit {
+        if needed <= u64::from(self.capacity) || self.waits(now) {
             return Ok(false);
         }
         let room = needed + needed / 4;
         let grown = self.reserve(device, room.min(limit) as u32);
-        // It keeps its size: do not ask again.
-        self.is_at_limit = grown.is_err();
+        self.refused_in = grown.is_err().then_some(now);
         grown
     }
 

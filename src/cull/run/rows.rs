@@ -11,6 +11,7 @@ use crate::cull::{
         buffer::{Growable, Table, Written},
         guard::guarded,
         kernel::KernelJob,
+        limits::dispatch_2d,
         program::Program,
         version::Version,
     },
@@ -44,11 +45,7 @@ impl RowFiller {
     /// # Errors
     /// [`CullError::Pipeline`].
     pub fn new(device: &Device, checks: bool) -> Result<Self, CullError> {
-        let bind = |slot: Slot, access| Bind {
-            number: slot as u32,
-            slot,
-            access,
-        };
+        let bind = |slot: Slot, access| Bind::at(slot as u32, slot, access);
         let job = KernelJob::on_all_tiers("fill_rows", &kernels::FILL_ROWS, checks);
         let binds = [
             bind(Slot::Sources, Access::Read),
@@ -163,11 +160,10 @@ impl FilledRows {
         let (Some(bound), Some(bind_group)) = (self.bound, &self.bind_group) else {
             return 0;
         };
-        let groups = (bound.rows as u32).div_ceil(THREADS);
-        let width = groups.min(max_width).max(1);
+        let (x, y) = dispatch_2d((bound.rows as u32).div_ceil(THREADS), max_width);
         pass.set_pipeline(self.filler.0.pipeline());
         pass.set_bind_group(0, bind_group, &[]);
-        pass.dispatch_workgroups(width, groups.div_ceil(width), 1);
+        pass.dispatch_workgroups(x, y, 1);
         1
     }
 }

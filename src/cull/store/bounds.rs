@@ -3,9 +3,10 @@
 use crate::cull::{
     CullError, CullingTier, Gpu,
     gpu::{
-        binding::{Access, Bind},
+        binding::{Access, Bind, UNIFORM_STRIDE, strided, uniform_at},
         guard::guarded,
         kernel::KernelJob,
+        limits::dispatch_2d,
         program::Program,
     },
     layout::{BLOCK, BoundJob},
@@ -13,11 +14,8 @@ use crate::cull::{
     store::region::Region,
 };
 use crate::instance::ScaleKind;
-use core::{num::NonZeroU64, ops::Range};
-use wgpu::{
-    BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, ComputePass,
-    Device,
-};
+use core::ops::Range;
+use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, ComputePass, Device};
 
 /// What the kernel binds, with its numbers in `shaders/cull/bound.wesl`.
 #[derive(Clone, Copy)]
@@ -34,9 +32,6 @@ const BINDS: [(Slot, Access); 4] = [
     (Slot::Scales, Access::Read),
     (Slot::Bounds, Access::Write),
 ];
-
-/// Distance of the jobs' uniforms: the strictest alignment.
-const JOB_STRIDE: usize = 256;
 
 /// Jobs of one region with at most this many blocks between them become one: to read this many
 /// blocks costs less than a dispatch.
@@ -96,11 +91,8 @@ impl BoundsBuilder {
             entry: "bound",
             checks,
         };
-        let binds = BINDS.into_iter().map(|(slot, access)| Bind {
-            number: slot as u32,
-            slot,
-            access,
-        });
+        let binds = BINDS.into_iter();
+        let binds = binds.map(|(slot, access)| Bind::at(slot as u32, slot, access));
         Ok(Self {
             program: Program::build(device, &job, binds)?,
             workgroups: device.limits().max_compute_workgroups_per_dimension,
@@ -133,10 +125,10 @@ impl BoundsBuilder {
     /// Records the jobs of a bind group.
     pub fn record(&self, pass: &mut ComputePass<'_>, bind_group: &BindGroup, jobs: &[BoundJob]) {
         pass.set_pipeline(self.program.pipeline());
-        for (job, offset) in jobs.iter().zip((0..).step_by(JOB_STRIDE)) {
+        for (job, offset) in jobs.iter().zip((0..).step_by(UNIFORM_STRIDE as usize)) {
             pass.set_bind_group(0, bind_group, &[offset]);
-            let width = job.block_count.min(self.workgroups);
-            pass.dispatch_workgroups(width, job.block_count.div_ceil(width.max(1)), 1);
+            let (x, y) = dispatch_2d(job.block_count, self.workgroups);
+            pass.dispatch_workgroups(x, y, 1);
         }
     }
 
@@ -150,10 +142,7 @@ impl BoundsBuilder {
         [instances, scales, bounds]: [&Buffer; 3],
         jobs: &[BoundJob],
     ) -> Result<BindGroup, CullError> {
-        let mut bytes = vec![0u8; jobs.len() * JOB_STRIDE];
-        for (job, slot) in jobs.iter().zip(bytes.chunks_exact_mut(JOB_STRIDE)) {
-            slot[..size_of::<BoundJob>()].copy_from_slice(bytemuck::bytes_of(job));
-        }
+        let bytes = strided(jobs.iter().copied());
         guarded(gpu.device, "bounds of blocks", || {
             // Not mapped at its creation: wgpu panics if a buffer that it could not make is mapped.
             let uniforms = gpu.device.create_buffer(&BufferDescriptor {
@@ -164,11 +153,7 @@ impl BoundsBuilder {
             });
             gpu.queue.write_buffer(&uniforms, 0, &bytes);
             self.program.bind(gpu.device, |slot| match slot {
-                Slot::Job => BindingResource::Buffer(BufferBinding {
-                    buffer: &uniforms,
-                    offset: 0,
-                    size: NonZeroU64::new(size_of::<BoundJob>() as u64),
-                }),
+                Slot::Job => uniform_at::<BoundJob>(&uniforms, 0),
                 Slot::Instances => instances.as_entire_binding(),
                 Slot::Scales => scales.as_entire_binding(),
                 Slot::Bounds => bounds.as_entire_binding(),

@@ -7,7 +7,7 @@ use crate::cull::{
 use bytemuck::NoUninit;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder};
 
-/// Bytes that are staged, at most: the GPU copies them again and again.
+/// Maximum number of staged bytes: the GPU copies them again and again.
 const STAGED: usize = 1 << 20;
 
 /// Copies of a value, for buffers of any size.

@@ -106,6 +106,7 @@ impl ResidentSets {
         self.sets.get(&id)
     }
 
+    #[cfg(feature = "testing")]
     pub fn ids(&self) -> impl Iterator<Item = SetId> + '_ {
         self.sets.keys().copied()
     }

@@ -21,7 +21,7 @@ pub(super) struct WrittenRoom {
     pub(super) bounds: Option<BoundsBindings>,
 }
 
-/// Most ranges that are remembered one by one.
+/// Maximum number of ranges that are kept separately.
 const MAX_RANGES: usize = 1024;
 
 /// Instances of a set that were written, and whose blocks have outdated bounds.

@@ -289,7 +289,7 @@ impl Stopwatch {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "study"))]
 mod tests {
     use super::*;
     use Compaction::{HillisSteele, VoteScanCompact};

@@ -15,7 +15,7 @@ use bevy::{
 };
 
 /// On an entity with an [`InstanceScene`](crate::render::InstanceScene): its skinned meshes become
-/// parts, too, and clips are baked for them in the background.
+/// parts, too, and clips are baked for them in the background (feature `animation`).
 ///
 /// Each part gets an [`InstanceAnimation`] and is drawn as soon as its poses are there. Then
 /// [`AnimationBaked`] is triggered on the part. Parts and scenes with the same skeleton and clips
@@ -157,7 +157,14 @@ pub(in crate::render) fn forget_baked(
     mut baked: ResMut<BakedPoses>,
     mut scenes: MessageReader<AssetEvent<WorldAsset>>,
     mut clips: MessageReader<AssetEvent<AnimationClip>>,
+    mut poses: MessageReader<AssetEvent<AnimationPoses>>,
 ) {
+    // Poses that nothing plays any more are gone.
+    for event in poses.read() {
+        if let AssetEvent::Removed { id } = event {
+            baked.baked.retain(|(_, poses)| poses != id);
+        }
+    }
     for event in clips.read() {
         if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
             baked.forget(|key| key.clips.iter().any(|(clip, _)| clip.id() == *id));
@@ -185,7 +192,6 @@ pub(in crate::render) fn bake_animations(
         return;
     }
     let mut failed = Vec::new();
-    // Poses that nothing plays any more are gone.
     baked.retain(|(_, id)| poses.contains(*id));
     let mut made = Vec::new();
     running.retain_mut(|(key, task)| match check_ready(task) {

@@ -22,8 +22,9 @@ use bevy::{asset::AsAssetId, math::UVec4, prelude::*};
 /// only on the GPU needs one.
 ///
 /// Rays and pointers hit meshes as they are without a pose. A vertex shader of your own gets the
-/// pose from `bevy_gpu_culling::draw_animation`. Sets that are drawn from a `MeshUniform` per
-/// survivor ([`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms)) cannot be posed.
+/// pose from `bevy_gpu_culling::draw_animation`. Sets cannot be posed that are drawn from a
+/// `MeshUniform` per survivor ([`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms), a
+/// vertex shader for meshes) or by meshlets ([`MeshletMesh3d`](crate::render::MeshletMesh3d)).
 #[derive(Component, Reflect, Clone, Debug, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceAnimation {

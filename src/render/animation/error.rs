@@ -11,7 +11,7 @@ pub enum AnimationError {
     #[error("there is no clip; give at least one")]
     NoClips,
     /// There are too many clips.
-    #[error("{0} clips are more than 255; leave some out, or make two assets of them")]
+    #[error("{0} clips are more than 254; leave some out, or make two assets of them")]
     TooManyClips(usize),
     /// A clip has no pose, or one without joints.
     #[error("clip {clip} has no poses, or no joints; give at least one of each")]
@@ -58,7 +58,7 @@ pub enum AnimationError {
         joint: usize,
     },
     /// Poses per second are not a number between 0 and 1000.
-    #[error("{0} poses per second are not between 0 and 1000; without a rate, it is chosen")]
+    #[error("{0} poses per second are not between 0 and 1000; use None to have a rate chosen")]
     Rate(f32),
     /// A clip could not be loaded.
     #[error(

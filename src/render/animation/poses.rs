@@ -15,16 +15,17 @@ pub(super) const STEPS_PER_TICK: u32 = 32;
 /// The longest clip in steps: [`position_in`](super::playing) multiplies it by a speed of 255 in 32
 /// bits.
 const MAX_STEPS: u32 = (1 << 24) - 32;
-/// The most clips: [`AnimationState`](super::AnimationState) numbers them with a byte, and 255 is
-/// none.
-const MAX_CLIPS: usize = 255;
+/// Maximum number of clips: [`AnimationState`](super::AnimationState) numbers them with a byte, of
+/// which two values are no clip.
+const MAX_CLIPS: usize = 254;
 
 /// One clip of [`AnimationPoses`].
 #[derive(Clone, Debug)]
 pub struct PoseClip {
     /// The poses at times that follow each other at the same distance, the first and the last
-    /// moment included. A pose has one matrix per joint: from the mesh's space, in which its vertices are,
-    /// to the instance's. That is the transform of the joint times its inverse bind pose.
+    /// moment included. A pose has one matrix per joint: from the mesh's space, in which its
+    /// vertices are, to the instance's. That is the transform of the joint times its inverse bind
+    /// pose.
     pub poses: Vec<Vec<Affine3A>>,
     /// How long the clip takes. At most 511 seconds.
     pub seconds: f32,
@@ -80,7 +81,7 @@ pub(super) fn check_seconds(clip: usize, seconds: f32) -> Result<f32, AnimationE
         .ok_or(AnimationError::Length { clip, seconds })
 }
 
-/// Checks a clip whose poses must have as many joints. Returns its length in steps.
+/// Checks a clip whose poses must have `expected` joints. Returns its length in steps.
 fn check_clip(clip: usize, given: &PoseClip, expected: usize) -> Result<f32, AnimationError> {
     if given.poses.is_empty() || expected == 0 {
         return Err(AnimationError::NoPoses { clip });

@@ -12,12 +12,15 @@ use core::time::Duration;
 const SPEED_ONE: f32 = STEPS_PER_TICK as f32;
 /// [`AnimationState::previous`]: nothing is left.
 const NO_CLIP: u8 = u8::MAX;
+/// The same, and the clip has always begun.
+const ENDLESS: u8 = u8::MAX - 1;
 
 /// What one instance plays: a clip, since when, how fast, and which clip it leaves.
 ///
-/// It is two words of the set's data ([`InstanceSet::with_data`](crate::instance::InstanceSet::with_data)),
-/// or part of them. A state that was written once plays on by itself. Times are of Bevy's
-/// [`Time`], which a paused app stops, in 1024ths of a second; they hold for 24 days.
+/// It is two words of the set's data
+/// ([`InstanceSet::with_data`](crate::instance::InstanceSet::with_data)), or part of them. A state
+/// that was written once plays on by itself. Times are of Bevy's [`Time`], which a paused app
+/// stops, in 1024ths of a second; they hold for 24 days.
 ///
 /// ```
 /// # use bevy_gpu_culling::prelude::*;
@@ -36,8 +39,9 @@ const NO_CLIP: u8 = u8::MAX;
 /// ```
 ///
 /// A compute pass that writes states writes the same two words: the tick at which the clip began;
-/// and from the lowest byte on the clip, the clip that it leaves (255 if none), the speed in
-/// 32nds, and where the left clip was, in 256ths of its length.
+/// and from the lowest byte on the clip, the clip that it leaves (255 if none; 254 if none, and the
+/// clip also plays if its beginning lies ahead), the speed in 32nds, and where the left clip was,
+/// in 256ths of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct AnimationState {
@@ -167,7 +171,7 @@ impl AnimationState {
         Self {
             start: 0u32.wrapping_sub((word >> 22) ^ (word & 0xffff)),
             clip: 0,
-            previous: NO_CLIP,
+            previous: ENDLESS,
             speed: SPEED_ONE as u8,
             phase: 0,
         }
@@ -176,7 +180,7 @@ impl AnimationState {
     /// Ticks since the clip began, and what is left of a tick; 0 before.
     fn since_start(self, now: Moment) -> (u32, f32) {
         let ticks = now.ticks.wrapping_sub(self.start);
-        if ticks.cast_signed() < 0 {
+        if self.previous != ENDLESS && ticks.cast_signed() < 0 {
             return (0, 0.0);
         }
         (ticks, now.rest)
@@ -203,7 +207,7 @@ impl AnimationPoses {
         let to = poses_at(clip, state.position(self, now));
         let (ticks, rest) = state.since_start(now);
         let blend = blend_ticks(blend_seconds);
-        let blends = state.previous != NO_CLIP && state.speed > 0 && ticks < blend;
+        let blends = state.previous < ENDLESS && state.speed > 0 && ticks < blend;
         let from = blends.then(|| {
             let left = self.clip(state.previous);
             let at = position_in(left, (ticks, rest), state.speed, state.phase);

@@ -22,10 +22,12 @@ pub(in crate::render) struct PoseTable {
 
 /// A place in the directory.
 #[derive(Clone)]
-struct PoseEntry {
-    id: AssetId<AnimationPoses>,
+pub(super) struct PoseEntry {
+    pub id: AssetId<AnimationPoses>,
+    /// The table's version when the poses came.
+    pub version: u64,
     /// `None` if the asset is gone.
-    poses: Option<AnimationPoses>,
+    pub poses: Option<AnimationPoses>,
 }
 
 impl PoseTable {
@@ -38,14 +40,15 @@ impl PoseTable {
     }
 
     /// What is at each place, from 1 on.
-    pub(super) fn poses(&self) -> impl Iterator<Item = Option<&AnimationPoses>> {
-        self.entries.iter().map(|entry| entry.poses.as_ref())
+    pub(super) fn entries(&self) -> &[PoseEntry] {
+        &self.entries
     }
 
     fn insert(&mut self, id: AssetId<AnimationPoses>, poses: AnimationPoses) {
         self.version += 1;
         let entry = PoseEntry {
             id,
+            version: self.version,
             poses: Some(poses),
         };
         let own = self.places.get(&id).map(|place| *place as usize - 1);
@@ -158,7 +161,8 @@ mod tests {
         assert_eq!(places(&table), [Some(1), None, Some(3), None]);
         table.insert(id(3), poses(2));
         assert_eq!(places(&table), [Some(1), None, Some(3), Some(2)]);
-        let counts = table.poses().flatten().map(AnimationPoses::pose_count);
+        let entries = table.entries().iter();
+        let counts = entries.filter_map(|entry| Some(entry.poses.as_ref()?.pose_count()));
         assert_eq!(counts.collect::<Vec<_>>(), [1, 2, 4]);
         // One that comes back has its place again, if it is free.
         table.remove(id(0));

@@ -8,16 +8,21 @@
 
 use super::{
     poses::AnimationPoses,
-    table::{AnimationClock, PoseTable},
+    rows::{HeldPoses, Placed, WIDTH, place},
+    table::{AnimationClock, PoseEntry, PoseTable},
 };
-use crate::cull::{CullError, guarded};
+use crate::{
+    cull::{CullError, guarded, policy::RETRY_AFTER},
+    render::told::Told,
+};
 use bevy::{
+    asset::AssetId,
     log::error,
     render::{
         render_resource::{
-            Extent3d, Origin3d, ShaderStages, TexelCopyBufferLayout, TexelCopyTextureInfo, Texture,
-            TextureAspect, TextureDescriptor, TextureDimension, TextureFormat, TextureUsages,
-            TextureView, TextureViewDescriptor, TextureViewDimension,
+            CommandEncoderDescriptor, Extent3d, Origin3d, ShaderStages, TexelCopyBufferLayout,
+            TexelCopyTextureInfo, Texture, TextureAspect, TextureDescriptor, TextureDimension,
+            TextureFormat, TextureUsages, TextureView, TextureViewDescriptor, TextureViewDimension,
         },
         renderer::{RenderDevice, RenderQueue},
     },
@@ -26,10 +31,10 @@ use bevy::{
 /// Binding of the texture in `shaders/draw/animation.wesl`.
 pub(in crate::render) const POSES_BINDING: u32 = 25;
 
-/// `POSES_WIDTH` in `shaders/draw/animation.wesl`: texels of a row.
-const WIDTH: u32 = 2048;
 /// Bytes of a texel.
 const TEXEL_BYTES: u32 = 16;
+/// Textures of fewer rows (2 MiB) do not become smaller.
+const SMALL: u32 = 64;
 
 /// The layout of the texture's binding.
 pub(in crate::render) fn poses_layout() -> wgpu::BindGroupLayoutEntry {
@@ -45,77 +50,168 @@ pub(in crate::render) fn poses_layout() -> wgpu::BindGroupLayoutEntry {
     }
 }
 
-/// The texture of all poses.
+/// The texture of all poses. Those that are in it stay in their rows while others come and go.
 #[derive(Default)]
 pub(in crate::render) struct PoseTexture {
     /// `None` before the first upload, and if the device refused even one row.
-    made: Option<(Texture, TextureView)>,
+    texture: Option<(Texture, TextureView)>,
     rows: u32,
-    /// The table that was uploaded.
+    /// Row 0.
+    directory: Vec<[u32; 4]>,
+    /// What is in the texture, by its place in the table, from place 1 on.
+    held: Vec<Option<HeldPoses>>,
+    /// The table that was uploaded; `None` if it is to be looked at again.
     version: Option<u64>,
+    /// The frame in which the device refused a larger texture.
+    refused_in: Option<u64>,
+    told: Told<AssetId<AnimationPoses>>,
 }
 
 impl PoseTexture {
     /// What draws bind.
     pub fn view(&self) -> Option<&TextureView> {
-        self.made.as_ref().map(|(_, view)| view)
+        self.texture.as_ref().map(|(_, view)| view)
     }
 
     /// Its size in bytes.
     pub fn bytes(&self) -> u64 {
-        let rows = self.made.as_ref().map_or(0, |_| self.rows);
+        let rows = self.texture.as_ref().map_or(0, |_| self.rows);
         u64::from(rows) * u64::from(WIDTH * TEXEL_BYTES)
     }
 
-    /// Uploads the poses if some changed, and the frame's clock. Returns whether the texture was
-    /// replaced.
+    /// Uploads the poses that are new, and the frame's clock. Poses for which there is no room are
+    /// not drawn; if the device refused it, it is asked again [`RETRY_AFTER`] frames later. Returns
+    /// whether the texture was replaced.
     pub fn upload(
         &mut self,
         table: &PoseTable,
-        clock: AnimationClock,
+        (clock, frame): (AnimationClock, u64),
         device: &RenderDevice,
         queue: &RenderQueue,
     ) -> bool {
-        let before = self.version.replace(table.version);
-        if before == Some(table.version) {
+        let waits = self
+            .refused_in
+            .is_some_and(|refused_in| frame < refused_in + RETRY_AFTER);
+        if self.version == Some(table.version) && (waits || self.refused_in.is_none()) {
             if self.rows > 1 {
-                self.write(queue, &[clock.texel()]);
+                self.write(queue, 0, &[clock.texel()]);
             }
             return false;
         }
+        self.version = Some(table.version);
         let max_rows = device.limits().max_texture_dimension_2d;
-        let (mut texels, left_out) = texels_of(table.poses(), max_rows);
-        for (poses, texels) in left_out {
-            error!(
-                "AnimationPoses with {} clips and {} joints are not drawn: with their {texels} texels, all poses have more \
-                 than the {max_rows} rows of {WIDTH} texels that a texture may have on this device. Bake fewer poses per \
-                 second",
-                poses.clip_count(),
-                poses.joint_count()
-            );
+        self.release_changed(table);
+        let Placed { new, left_out } = place(&mut self.held, table.entries(), max_rows);
+        for place in left_out {
+            self.tell_left_out(&table.entries()[place], max_rows);
         }
-        texels[0] = clock.texel();
-        let rows = texels.len() as u32 / WIDTH;
-        let is_new = self.made.is_none() || self.rows != rows;
-        if is_new {
-            let made = make(device, rows).or_else(|error| {
-                error!("no InstanceAnimation is drawn: {error}");
-                // Sets without one need a directory, if an empty one.
-                texels = vec![[0; 4]; WIDTH as usize];
-                make(device, 1)
-            });
-            self.rows = texels.len() as u32 / WIDTH;
-            self.made = made
-                .inspect_err(|error| error!("no GpuInstances are drawn: {error}"))
-                .ok();
+        let ends = self.held.iter().flatten().map(|held| held.rows.end);
+        let needed = ends.max().unwrap_or(1);
+        let is_new = self.make_room(needed, max_rows, frame, (device, queue));
+        self.directory.resize(WIDTH as usize, [0; 4]);
+        for place in new {
+            let entry = &table.entries()[place];
+            let (Some(held), Some(poses)) = (&self.held[place], &entry.poses) else {
+                continue;
+            };
+            if held.rows.end > self.rows {
+                self.held[place] = None;
+                self.directory[place + 1] = [0; 4];
+                continue;
+            }
+            let mut texels = Vec::with_capacity(held.rows.len() * WIDTH as usize);
+            poses.write_texels(&mut texels);
+            texels.resize(held.rows.len() * WIDTH as usize, [0; 4]);
+            self.directory[place + 1] = poses.entry(held.rows.start * WIDTH);
+            self.write(queue, held.rows.start, &texels);
         }
-        self.write(queue, &texels);
+        self.directory[0] = clock.texel();
+        self.write(queue, 0, &self.directory);
         is_new
     }
 
-    /// Writes the first rows, or a part of the first one.
-    fn write(&self, queue: &RenderQueue, texels: &[[u32; 4]]) {
-        let Some((texture, _)) = &self.made else {
+    /// Forgets the poses that went or changed.
+    fn release_changed(&mut self, table: &PoseTable) {
+        self.held.resize(table.entries().len(), None);
+        for (place, entry) in table.entries().iter().enumerate() {
+            let held = &mut self.held[place];
+            let stays =
+                |held: &mut HeldPoses| entry.poses.is_some() && held.version == entry.version;
+            if held.take_if(|held| !stays(held)).is_some() {
+                self.directory[place + 1] = [0; 4];
+            }
+        }
+    }
+
+    fn tell_left_out(&mut self, entry: &PoseEntry, max_rows: u32) {
+        if let Some(poses) = &entry.poses
+            && self.told.is_new(entry.id)
+        {
+            error!(
+                "AnimationPoses with {} clips and {} joints are not drawn: with their {} texels, all poses have more \
+                 than the {max_rows} rows of {WIDTH} texels that a texture may have on this device. Bake fewer poses per \
+                 second",
+                poses.clip_count(),
+                poses.joint_count(),
+                poses.texel_count()
+            );
+        }
+    }
+
+    /// Makes the texture larger if it has fewer rows, or smaller if a quarter is enough. What it
+    /// holds is kept, also if the device refuses. Returns whether it was replaced.
+    fn make_room(
+        &mut self,
+        needed: u32,
+        max_rows: u32,
+        frame: u64,
+        (device, queue): (&RenderDevice, &RenderQueue),
+    ) -> bool {
+        let fits = self.texture.is_some() && needed <= self.rows;
+        let is_too_large = self.rows > SMALL && needed <= self.rows / 4;
+        self.refused_in = None;
+        if fits && !is_too_large {
+            return false;
+        }
+        // Apps without poses need the directory alone.
+        let slack = if needed > 1 { needed / 8 } else { 0 };
+        let min = if self.texture.is_none() { 1 } else { needed };
+        let mut rows = (needed + slack).min(max_rows).max(needed);
+        let mut made = make(device, rows);
+        for fewer in [needed, min] {
+            if made.is_err() && fewer < rows {
+                rows = fewer;
+                made = make(device, rows);
+            }
+        }
+        if !fits && (made.is_err() || rows < needed) {
+            self.refused_in = Some(frame);
+        }
+        match made {
+            Ok(texture) => {
+                if let Some((old, _)) = &self.texture {
+                    copy_rows((device, queue), [old, &texture.0], rows.min(self.rows));
+                }
+                (self.texture, self.rows) = (Some(texture), rows);
+                true
+            }
+            Err(_) if fits => false,
+            Err(error) => {
+                let what = match self.texture {
+                    Some(_) => "new AnimationPoses are not drawn",
+                    None => "no GpuInstances are drawn",
+                };
+                error!(
+                    "{what}: {error}. Free GPU memory: it is tried again every {RETRY_AFTER} frames"
+                );
+                false
+            }
+        }
+    }
+
+    /// Writes rows from `first` on, or a part of one.
+    fn write(&self, queue: &RenderQueue, first: u32, texels: &[[u32; 4]]) {
+        let Some((texture, _)) = &self.texture else {
             return;
         };
         let width = (texels.len() as u32).min(WIDTH);
@@ -123,7 +219,11 @@ impl PoseTexture {
             TexelCopyTextureInfo {
                 texture,
                 mip_level: 0,
-                origin: Origin3d::ZERO,
+                origin: Origin3d {
+                    x: 0,
+                    y: first,
+                    z: 0,
+                },
                 aspect: TextureAspect::All,
             },
             bytemuck::cast_slice(texels),
@@ -141,7 +241,26 @@ impl PoseTexture {
     }
 }
 
-/// A texture with as many rows.
+/// Copies the first rows of a texture to another one.
+fn copy_rows((device, queue): (&RenderDevice, &RenderQueue), [from, to]: [&Texture; 2], rows: u32) {
+    let whole = |texture| TexelCopyTextureInfo {
+        texture,
+        mip_level: 0,
+        origin: Origin3d::ZERO,
+        aspect: TextureAspect::All,
+    };
+    let size = Extent3d {
+        width: WIDTH,
+        height: rows,
+        depth_or_array_layers: 1,
+    };
+    let label = Some("gpu_culling poses");
+    let mut encoder = device.create_command_encoder(&CommandEncoderDescriptor { label });
+    encoder.copy_texture_to_texture(whole(from), whole(to), size);
+    queue.submit([encoder.finish()]);
+}
+
+/// A texture with this number of rows.
 fn make(device: &RenderDevice, rows: u32) -> Result<(Texture, TextureView), CullError> {
     let label = "gpu_culling poses";
     guarded(device.wgpu_device(), label, || {
@@ -156,69 +275,12 @@ fn make(device: &RenderDevice, rows: u32) -> Result<(Texture, TextureView), Cull
             sample_count: 1,
             dimension: TextureDimension::D2,
             format: TextureFormat::Rgba32Uint,
-            usage: TextureUsages::TEXTURE_BINDING | TextureUsages::COPY_DST,
+            usage: TextureUsages::TEXTURE_BINDING
+                | TextureUsages::COPY_DST
+                | TextureUsages::COPY_SRC,
             view_formats: &[],
         });
         let view = texture.create_view(&TextureViewDescriptor::default());
         (texture, view)
     })
-}
-
-/// The texels of all poses in at most as many rows: the directory, and then what it names. Poses
-/// that do not fit are left out, and returned with their number of texels.
-fn texels_of<'a>(
-    all: impl Iterator<Item = Option<&'a AnimationPoses>>,
-    max_rows: u32,
-) -> (Vec<[u32; 4]>, Vec<(&'a AnimationPoses, u64)>) {
-    let mut texels = vec![[0; 4]; WIDTH as usize];
-    let mut left_out = Vec::new();
-    let max = u64::from(WIDTH) * u64::from(max_rows);
-    for (place, poses) in (1usize..).zip(all) {
-        let Some(poses) = poses else { continue };
-        let first = texels.len();
-        let count = poses.texel_count();
-        if place >= WIDTH as usize || first as u64 + count > max {
-            left_out.push((poses, count));
-            continue;
-        }
-        poses.write_texels(&mut texels);
-        texels[place] = poses.entry(first as u32);
-    }
-    texels.resize(texels.len().next_multiple_of(WIDTH as usize), [0; 4]);
-    (texels, left_out)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use super::*;
-    use crate::render::animation::PoseClip;
-    use bevy::math::Affine3A;
-
-    #[test]
-    fn the_directory_names_all_poses_that_fit() {
-        let poses = |count| {
-            let clip = PoseClip {
-                poses: vec![vec![Affine3A::IDENTITY; 7]; count],
-                seconds: 1.0,
-                loops: true,
-            };
-            Some(AnimationPoses::new([clip]).unwrap())
-        };
-        let all = [poses(3), None, poses(400), poses(2)];
-        // 50, 5608 and 36 texels.
-        let (texels, left_out) = texels_of(all.iter().map(Option::as_ref), 9);
-        assert_eq!(texels.len() as u32, 4 * WIDTH);
-        assert!(left_out.is_empty());
-        assert_eq!(texels[1], [WIDTH, 7, 1, 2]);
-        assert_eq!(texels[2], [0; 4]);
-        assert_eq!(texels[3], [WIDTH + 50, 7, 1, 2]);
-        assert_eq!(texels[4], [WIDTH + 50 + 5608, 7, 1, 2]);
-        assert_eq!(texels[WIDTH as usize], [8, 2, 1024 * 32, 1]);
-        let (texels, left_out) = texels_of(all.iter().map(Option::as_ref), 2);
-        assert_eq!(texels.len() as u32, 2 * WIDTH);
-        assert_eq!(left_out.len(), 1);
-        assert_eq!(left_out[0].1, 5608);
-        assert_eq!((texels[3], texels[4]), ([0; 4], [WIDTH + 50, 7, 1, 2]));
-    }
 }

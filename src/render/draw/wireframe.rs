@@ -94,7 +94,7 @@ pub(in crate::render) fn redirect_wireframes(
                     );
                 }
                 _ => warn_once!(
-                    "{}: its wireframe is not drawn: a set has one only with lines of width 1 in the topology \
+                    "Wireframe on {} is not drawn: a set has one only with lines of width 1 in the topology \
                      `Triangles`, a material without a vertex shader that imports bevy_gpu_culling, and a tier \
                      above \"cpu\"",
                     main.id()

@@ -35,6 +35,8 @@ pub(super) fn put(all: &mut Vec<u8>, index: u32, made: &[u8]) -> bool {
 pub(super) fn write<T: ShaderType + WriteInto>(value: &T, into: &mut [u8]) {
     // The slice is as long as the value.
     if let Err(error) = StorageBuffer::new(into).write(value) {
-        error!("a draw slot could not be written: {error}");
+        error!(
+            "a draw slot could not be written: {error}. A set may be missing or in a wrong place. Please report this"
+        );
     }
 }

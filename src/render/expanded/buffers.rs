@@ -1,7 +1,7 @@
 //! The buffers of the pass.
 
 use crate::{
-    cull::{CullError, growing_size, guarded},
+    cull::{CullError, growing_size, guarded, policy::RETRY_AFTER},
     render::bindings::METADATA_BINDING,
 };
 use bevy::render::{
@@ -29,8 +29,15 @@ pub(super) struct Buffers {
     pub mesh_bind_group: Option<BindGroup>,
     /// [`MeshBinding::generation`] of `mesh_bind_group`.
     bound: u64,
-    /// Size of the uniforms that the device may still be asked for after it refused more, in bytes.
-    pub max_bytes: Option<u64>,
+    refused: Option<Refused>,
+}
+
+/// The device refused the uniforms.
+struct Refused {
+    /// The frame.
+    frame: u64,
+    /// Size of the uniforms that it may still be asked for, in bytes.
+    max_bytes: u64,
 }
 
 /// What Bevy's pipelines bind besides the uniforms.
@@ -43,6 +50,30 @@ pub(super) struct MeshBinding<'a, L> {
 }
 
 impl Buffers {
+    /// Size of the uniforms that the device may be asked for, in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        let refused = self.refused.as_ref();
+        refused.map_or(u64::MAX, |refused| refused.max_bytes)
+    }
+
+    /// Whether the device has refused more than [`Self::max_bytes`].
+    pub fn is_limited(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// Forgets a refusal that is [`RETRY_AFTER`] frames old.
+    pub fn ask_again(&mut self, now: u64) {
+        self.refused = (self.refused.take()).filter(|refused| now < refused.frame + RETRY_AFTER);
+    }
+
+    /// Drops the buffers.
+    pub fn drop_all(&mut self) {
+        *self = Self {
+            generation: self.generation + u64::from(self.uniforms.is_some()),
+            ..Self::default()
+        };
+    }
+
     /// Grows the buffers to these sizes, and binds the uniforms as Bevy's pipelines do.
     ///
     /// # Errors
@@ -52,6 +83,7 @@ impl Buffers {
         device: &RenderDevice,
         sizes: &Sizes,
         mesh: MeshBinding<'_, impl Fn() -> BindGroupLayout>,
+        now: u64,
     ) -> Result<(), CullError> {
         let wgpu_device = device.wgpu_device();
         let storage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
@@ -76,7 +108,11 @@ impl Buffers {
             .apply(wgpu_device, &mut self.uniforms)
             .inspect_err(|_| {
                 let had = self.uniforms.as_ref().map_or(0, Buffer::size);
-                self.max_bytes = Some(had.max(sizes.uniforms / 2));
+                let frame = self.refused.as_ref().map_or(now, |refused| refused.frame);
+                self.refused = Some(Refused {
+                    frame,
+                    max_bytes: had.max(sizes.uniforms / 2),
+                });
             })?;
         self.generation += u64::from(grown);
         let is_bound = self.mesh_bind_group.is_some() && self.bound == mesh.generation;

@@ -21,8 +21,8 @@ use bevy::{
 
 /// An entity with a set.
 ///
-/// An extraction reads only those that are new, or have changed: [`SetTable`](super::roster::SetTable)
-/// names the components with values.
+/// An extraction reads only those that are new, or have changed:
+/// [`SetTable`](super::roster::SetTable) names the components with values.
 #[derive(QueryData)]
 pub(super) struct SetEntity {
     pub entity: Entity,

@@ -21,7 +21,7 @@ use bevy::{math::Vec4, prelude::*};
 /// [`InstanceImpostor`](crate::render::InstanceImpostor) has the component of its parent, unless
 /// it has its own.
 ///
-/// Views do not test these sets for occlusion. Picking on the CPU meets all instances, at their
+/// Views do not test these sets for occlusion. Picking on the CPU hits all instances, at their
 /// own sizes. Sets that are drawn by meshlets or from a `MeshUniform` per survivor
 /// ([`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms)) ignore the component, with a
 /// warning. Vertex shaders that call `bevy_gpu_culling::draw_instance::position_to_set` need no

@@ -13,7 +13,7 @@ use crate::{
 };
 use bevy::prelude::*;
 
-/// Makes levels of detail of the entity's [`Mesh3d`] in the background.
+/// Makes levels of detail of the entity's [`Mesh3d`] in the background (feature `lods`).
 ///
 /// Until then the set is drawn in full detail. At the end, [`InstanceLods`] and [`BuiltLods`] are
 /// inserted if the build succeeded, this component is removed, and [`LodsBuilt`] is triggered on

@@ -12,12 +12,12 @@ use bevy::{
 /// child's [`Mesh3d`] and [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d), for example with a picture
 /// on two triangles.
 ///
-/// It is one more level of detail behind the parent's [`InstanceLods`](crate::render::InstanceLods),
-/// if it has any: an instance is drawn by the parent until a view sees [`error`](Self::error)
-/// as at most [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels)
-/// pixels, and by the child from there on. With
-/// [`InstanceLods::fade`](crate::render::InstanceLods::fade) on the parent, it fades from one to the
-/// other.
+/// It is one more level of detail behind the parent's
+/// [`InstanceLods`](crate::render::InstanceLods), if it has any: an instance is drawn by the parent
+/// until a view sees [`error`](Self::error) as at most
+/// [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels) pixels, and by
+/// the child from there on. With [`InstanceLods::fade`](crate::render::InstanceLods::fade) on the
+/// parent, it fades from one to the other.
 ///
 /// The mesh may have other vertex attributes than the parent's, the material may be of another
 /// type. The plugin gives the child the parent's set, with all that happens to it. The parent's

@@ -13,7 +13,7 @@ use bevy::{
 };
 
 /// Levels of detail of the entity's set from an asset, for example a file that
-/// [`MeshLods::to_bytes`] wrote.
+/// [`MeshLods::to_bytes`] wrote (feature `lods`).
 ///
 /// It adds [`InstanceLods`] when the asset is loaded, and again when it changes. Until then the set
 /// is drawn in full detail. Entities with the same asset share the meshes of the levels. The `fade`

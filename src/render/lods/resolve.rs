@@ -11,7 +11,11 @@ use crate::{
         told::Told,
     },
 };
-use bevy::{ecs::query::QueryData, platform::collections::HashSet, prelude::*};
+use bevy::{
+    ecs::{query::QueryData, system::SystemParam},
+    platform::collections::HashSet,
+    prelude::*,
+};
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -58,6 +62,21 @@ type LodsChanged = Or<(
     Added<MeshletMesh3d>,
 )>;
 
+/// Entities that have lost what decides which of their levels are drawn.
+#[derive(SystemParam)]
+pub(in crate::render) struct Parted<'w, 's> {
+    impostors: RemovedComponents<'w, 's, SetImpostor>,
+    meshlets: RemovedComponents<'w, 's, MeshletMesh3d>,
+    are_impostors: RemovedComponents<'w, 's, InstanceImpostor>,
+}
+
+impl Parted<'_, '_> {
+    fn read(&mut self) -> HashSet<Entity> {
+        let both = self.impostors.read().chain(self.meshlets.read());
+        both.chain(self.are_impostors.read()).collect()
+    }
+}
+
 /// An entity with levels.
 #[derive(QueryData)]
 pub(in crate::render) struct LodEntity {
@@ -85,10 +104,8 @@ pub(in crate::render) fn resolve_lods(
     mut commands: Commands,
     changed: Query<Entity, (With<InstanceLods>, LodsChanged)>,
     all: Query<LodEntity, With<GpuInstances>>,
-    (mut removed, mut parted): (
-        RemovedComponents<InstanceLods>,
-        RemovedComponents<SetImpostor>,
-    ),
+    mut removed: RemovedComponents<InstanceLods>,
+    mut parted: Parted,
     still_there: Query<(), With<InstanceLods>>,
     mut events: MessageReader<AssetEvent<Mesh>>,
     mut bounded: BoundedMeshes,
@@ -104,7 +121,7 @@ pub(in crate::render) fn resolve_lods(
             entity.try_remove::<SetLods>();
         }
     }
-    let parted: HashSet<_> = parted.read().collect();
+    let parted = parted.read();
     let changed_meshes: HashSet<_> = events.read().filter_map(changed_mesh).collect();
     if changed_meshes.is_empty() && changed.is_empty() && parted.is_empty() {
         return;
@@ -252,146 +269,4 @@ fn problem_of(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::render::animation::{AnimationPoses, PoseTable};
-    use crate::render::mesh_spheres::{MeshSpheres, forget_changed_meshes};
-    use bevy::ecs::system::SystemId;
-
-    fn lods(errors: &[f32]) -> InstanceLods {
-        let level = |error: &f32| InstanceLod {
-            error: *error,
-            ..InstanceLod::default()
-        };
-        InstanceLods {
-            levels: errors.iter().map(level).collect(),
-            ..InstanceLods::default()
-        }
-    }
-
-    #[test]
-    fn problems_name_level_value_and_remedy() {
-        assert_eq!(problem_of(&lods(&[0.0, 0.1, 0.1, 2.0]), None, None), None);
-        for (errors, named) in [
-            (&[0.1, 0.05][..], "level 2"),
-            (&[f32::NAN], "level 1"),
-            (&[-1.0], "-1"),
-            (&[f32::INFINITY], "inf"),
-            (&[0.1; 8], "8 levels"),
-        ] {
-            let problem = problem_of(&lods(errors), None, None).unwrap_or_default();
-            assert!(problem.contains(named), "{errors:?}: {problem}");
-        }
-        let fades = InstanceLods {
-            fade: f32::NAN,
-            ..lods(&[0.1])
-        };
-        let problem = problem_of(&fades, None, None).unwrap_or_default();
-        assert!(problem.contains("fade is NaN"), "{problem}");
-        for (instead, named) in [
-            (Instead::Meshlets, "MeshletMesh3d"),
-            (Instead::Impostor, "InstanceImpostor"),
-        ] {
-            let problem = problem_of(&lods(&[0.1]), Some(instead), None).unwrap_or_default();
-            assert!(problem.contains(named), "{problem}");
-        }
-        let impostor = SetImpostor {
-            entity: Entity::PLACEHOLDER,
-            error: 0.2,
-        };
-        assert_eq!(problem_of(&lods(&[0.1]), None, Some(&impostor)), None);
-        let problem = problem_of(&lods(&[0.1, 0.2]), None, Some(&impostor)).unwrap_or_default();
-        assert!(problem.contains("level 2 is not drawn"), "{problem}");
-    }
-
-    #[test]
-    fn the_sphere_grows_around_the_meshes_of_all_levels() {
-        let sphere = BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 1.0,
-        };
-        let level = |(center, radius)| SetLod {
-            mesh: SetLodMesh::Indices(0..3),
-            error: 0.0,
-            sphere: Some(BoundingSphere { center, radius }),
-        };
-        let levels = SetLods {
-            levels: [(Vec3::ZERO, 0.1), (Vec3::X, 4.0)].map(level).into(),
-            fade: 0.0,
-            full: None,
-        };
-        assert_eq!(levels.enlarge(sphere).radius, 5.0);
-    }
-
-    /// A world with the system, an entity with one level, and the level's mesh.
-    fn world_with_level() -> (World, SystemId, Entity, AssetId<Mesh>) {
-        let mut world = World::new();
-        world.init_resource::<Assets<Mesh>>();
-        world.init_resource::<Messages<AssetEvent<Mesh>>>();
-        world.init_resource::<MeshSpheres>();
-        world.init_resource::<Assets<AnimationPoses>>();
-        world.init_resource::<PoseTable>();
-        world.init_resource::<Messages<AssetEvent<AnimationPoses>>>();
-        world.init_resource::<CpuClock>();
-        let system = world.register_system(resolve_lods);
-        let mesh = world
-            .resource_mut::<Assets<Mesh>>()
-            .add(Cuboid::from_length(1.0));
-        let id = mesh.id();
-        let levels = vec![InstanceLod::new(mesh, 0.1)];
-        let lods = InstanceLods {
-            levels,
-            ..default()
-        };
-        let entity = world.spawn((lods, GpuInstances::default())).id();
-        (world, system, entity, id)
-    }
-
-    /// The radius around the level's mesh, in thousandths.
-    fn radius(world: &World, entity: Entity) -> Option<u32> {
-        let sphere = world.get::<SetLods>(entity)?.levels.first()?.sphere?;
-        Some((sphere.radius * 1000.0).round() as u32)
-    }
-
-    #[test]
-    fn levels_are_resolved_again_if_one_of_their_own_meshes_changes() -> Result {
-        let (mut world, system, entity, id) = world_with_level();
-        world.run_system(system)?;
-        assert_eq!(radius(&world, entity), Some(866));
-
-        // Removed without an event: to be seen only if the levels are resolved again.
-        let mut meshes = world.resource_mut::<Assets<Mesh>>();
-        let other = meshes.add(Cuboid::from_length(3.0)).id();
-        meshes.remove_untracked(id).ok_or("the mesh is gone")?;
-        world.write_message(AssetEvent::Added { id: other });
-        world.write_message(AssetEvent::Unused { id });
-        world.run_system(system)?;
-        assert_eq!(radius(&world, entity), Some(866));
-
-        let mut meshes = world.resource_mut::<Assets<Mesh>>();
-        meshes.insert(id, Cuboid::from_length(4.0).into())?;
-        world.write_message(AssetEvent::Modified { id });
-        world.run_system_cached(forget_changed_meshes)?;
-        world.run_system(system)?;
-        assert_eq!(radius(&world, entity), Some(3464));
-        Ok(())
-    }
-
-    #[test]
-    fn levels_that_are_removed_and_inserted_again_in_one_frame_stay() -> Result {
-        let (mut world, system, entity, _) = world_with_level();
-        world.run_system(system)?;
-        let lods = world
-            .entity_mut(entity)
-            .take::<InstanceLods>()
-            .ok_or("no levels")?;
-        world.entity_mut(entity).insert(lods);
-        world.run_system(system)?;
-        assert!(world.entity(entity).contains::<SetLods>());
-
-        world.entity_mut(entity).remove::<InstanceLods>();
-        world.run_system(system)?;
-        assert!(!world.entity(entity).contains::<SetLods>());
-        Ok(())
-    }
-}
+mod tests;

@@ -7,6 +7,10 @@ use bevy::{
     render::{Extract, sync_world::MainEntity},
 };
 
+/// From this many entities on, each is kept once: nobody takes them while the app has stopped
+/// rendering.
+const MANY: usize = 1 << 16;
+
 /// The entities with sets that were shown or hidden since they were taken last.
 #[derive(Resource, Default)]
 pub(in crate::render) struct ReshownSets(Vec<MainEntity>);
@@ -26,5 +30,10 @@ pub(in crate::render) fn extract_reshown(
     changed: Extract<Query<Entity, Reshown>>,
     mut reshown: ResMut<ReshownSets>,
 ) {
+    let before = reshown.0.len();
     reshown.0.extend(changed.iter().map(MainEntity::from));
+    if reshown.0.len() > MANY && reshown.0.len() > before {
+        reshown.0.sort_unstable();
+        reshown.0.dedup();
+    }
 }

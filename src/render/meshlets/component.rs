@@ -16,9 +16,9 @@ use bevy::{
 /// ([`MeshletSettings::lods`](crate::meshlet::MeshletSettings::lods)), each instance and view gets
 /// the level that [`InstanceLods`](crate::render::InstanceLods) would give it. The `Mesh3d` of such
 /// a set holds all levels, so it must not be given to an entity without a set;
-/// [`MeshletMesh::to_mesh`] makes one for that. Materials, shadows, prepasses and everything else are
-/// the same as with any mesh. The set is drawn whole if meshlets cannot be drawn apart or do not
-/// help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage;
+/// [`MeshletMesh::to_mesh`] makes one for that. Materials, shadows, prepasses and everything else
+/// are the same as with any mesh. The set is drawn whole if meshlets cannot be drawn apart or do
+/// not help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage;
 /// with [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Meshlets of
 /// materials that draw both sides of their triangles are tested against the frustum alone.
 ///

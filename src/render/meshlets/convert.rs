@@ -89,8 +89,8 @@ impl MeshletMesh {
     ///
     /// # Errors
     /// [`MeshletError::NoLevel`]. [`MeshletError::UnknownFormat`].
-    /// [`MeshletError::AttributeFormat`] if Bevy knows the attribute and its shaders cannot read the
-    /// format, for example because they read floats and it has integers.
+    /// [`MeshletError::AttributeFormat`] if Bevy knows the attribute and its shaders cannot read
+    /// the format, for example because they read floats and it has integers.
     pub fn level_to_mesh(&self, level: usize) -> Result<Mesh, MeshletError> {
         let range = self.level_range(level).unwrap_or_default();
         let indices = self

@@ -2,8 +2,9 @@
 
 use crate::{
     cull::{
-        BatchKey, Culler, DrawPart, Version,
+        BatchKey, CullError, Culler, DrawPart, Version,
         meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions},
+        policy::RETRY_AFTER,
     },
     meshlet::MeshletMesh,
     render::{bindings::DrawVersion, culler::GpuCuller, settings::GpuCullingSettings},
@@ -25,6 +26,8 @@ pub(in crate::render) struct GpuMeshlets {
     pub culler: Option<MeshletCuller>,
     /// [`GpuCuller::made`] of the culler that the stages follow.
     pub(super) made_for: u64,
+    /// The frame in which the device had no memory for the stages.
+    refused_in: Option<u64>,
     pub(super) known: HashMap<MeshletsKey, KnownMeshlets>,
     /// The id of the newest mesh.
     pub(super) last_id: u64,
@@ -97,38 +100,48 @@ impl GpuMeshlets {
         device: &RenderDevice,
         room: MeshletOptions,
     ) {
-        if self.made_for != sets.made {
+        let is_new = self.made_for != sets.made;
+        let tries_again = |refused_in| sets.frame >= refused_in + RETRY_AFTER;
+        if is_new || self.refused_in.is_some_and(tries_again) {
+            let made = make_culler(sets, settings, device, room);
+            let mut refused_in = None;
+            if let Err(error) = &made {
+                refused_in = matches!(error, CullError::Gpu { .. }).then_some(sets.frame);
+                if is_new {
+                    error!(
+                        "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
+                    );
+                }
+            }
             *self = Self {
                 made_for: sets.made,
+                refused_in,
                 last_id: self.last_id,
-                culler: make_culler(sets, settings, device, room),
+                culler: made.ok().flatten(),
                 ..Self::default()
             };
         }
     }
 }
 
-/// The stages for the tier of the sets; `None` if there are none, which is logged.
+/// The stages for the tier of the sets; `None` if it has none, which is logged.
 fn make_culler(
     sets: &GpuCuller,
     settings: &GpuCullingSettings,
     device: &RenderDevice,
     room: MeshletOptions,
-) -> Option<MeshletCuller> {
+) -> Result<Option<MeshletCuller>, CullError> {
+    let Some(tier) = sets.tier() else {
+        return Ok(None);
+    };
     let options = MeshletOptions {
         shader_checks: settings.shader_checks,
         expansion: settings.expansion,
         ..room
     };
-    match MeshletCuller::new(device.wgpu_device(), sets.tier()?, options) {
-        Ok(Some(culler)) => Some(culler),
-        Ok(None) => {
-            info!("the tier \"cpu\" draws meshes of meshlets whole");
-            None
-        }
-        Err(error) => {
-            error!("meshes of meshlets are drawn whole: {error}");
-            None
-        }
+    let culler = MeshletCuller::new(device.wgpu_device(), tier, options)?;
+    if culler.is_none() {
+        info!("the tier \"cpu\" draws meshes of meshlets whole");
     }
+    Ok(culler)
 }

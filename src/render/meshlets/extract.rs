@@ -12,7 +12,7 @@ use crate::{
         culler::GpuCuller,
         lods::ImpostorOf,
         names::AssetNames,
-        offset::{InstanceOffset, stretch_of},
+        offset::{InstanceOffset, bits_of, stretch_of},
         settings::GpuCullingSettings,
     },
 };
@@ -64,7 +64,7 @@ pub(in crate::render) fn extract_meshlets(
         let inherited = || offsets.get(impostor_of?.0).ok();
         let offset = offset.or_else(inherited);
         let offset = offset.and_then(InstanceOffset::checked);
-        let key = (asset, offset.map(bits_of));
+        let key = (asset, offset.as_ref().map(bits_of));
         let (Some(meshlets), Some(made)) = (assets.get(asset), made.get(asset)) else {
             continue;
         };
@@ -80,6 +80,7 @@ pub(in crate::render) fn extract_meshlets(
         known.is_used = true;
         if known.version != made.version {
             known.version = made.version;
+            let was_refused = known.refused;
             let levels = 0..meshlets.levels().len();
             let levels: Vec<_> = levels.map(|level| meshlets.level_meshlets(level)).collect();
             let result = match &offset {
@@ -91,7 +92,9 @@ pub(in crate::render) fn extract_meshlets(
                 }
             };
             known.refused = result.is_err();
-            if let Err(error) = result {
+            if let Err(error) = result
+                && !was_refused
+            {
                 let name = AssetNames(server.as_deref()).of(asset);
                 error!("MeshletMesh3d on {entity}: {name} is drawn whole: {error}");
             }
@@ -104,14 +107,21 @@ pub(in crate::render) fn extract_meshlets(
             gpu.entities.insert(MainEntity::from(entity), extracted);
         }
     }
+    let mut has_room = false;
     gpu.known.retain(|(asset, offset), known| {
         // An offset may change in every frame.
         let lives = assets.contains(*asset) && (offset.is_none() || known.is_used);
         if !lives {
             culler.remove_mesh(known.id);
+            has_room = true;
         }
         lives
     });
+    if has_room {
+        // What did not fit may fit now.
+        let refused = gpu.known.values_mut().filter(|known| known.refused);
+        refused.for_each(|known| known.version = 0);
+    }
 }
 
 /// The meshlets of a level behind an offset.
@@ -121,8 +131,4 @@ fn placed(level: &[Meshlet], offset: &Affine3A) -> Vec<Meshlet> {
         .iter()
         .map(|meshlet| meshlet.placed(offset, stretch))
         .collect()
-}
-
-fn bits_of(offset: Affine3A) -> [u32; 12] {
-    offset.to_cols_array().map(f32::to_bits)
 }

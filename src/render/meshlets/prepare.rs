@@ -223,7 +223,9 @@ fn bind_batches(
                 meshlets.bindings.insert(batch.key, binding);
             }
             Err(error) => {
-                warn_once!("meshes of meshlets are drawn whole: {error}");
+                warn_once!(
+                    "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
+                );
                 meshlets.bindings.remove(&batch.key);
             }
         }

@@ -9,17 +9,18 @@ use bevy::{
 /// map, has drawn are not drawn.
 ///
 /// The camera's main pass draws what it saw in the frame before. The depth that this leaves is
-/// tested against all other instances, and what is visible of them is drawn right after. The
-/// picture stays the same. It needs no prepass and hides behind Bevy's entities, too.
+/// tested against all other instances, and what is visible of them, the late instances, is drawn
+/// right after. The picture stays the same. It needs no prepass and hides behind Bevy's entities,
+/// too.
 ///
 /// A camera with a prepass, a deferred one, and one with
-/// [`AtmosphereSettings`](bevy::pbr::AtmosphereSettings) hide in Bevy's prepasses: sets and entities
-/// hide each other. Such a camera gets a
+/// [`AtmosphereSettings`](bevy::pbr::AtmosphereSettings) hide in Bevy's prepasses: sets and
+/// entities hide each other. Such a camera gets a
 /// [`DepthPrepass`](bevy::core_pipeline::prepass::DepthPrepass) and Bevy's
-/// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling), which also works without
-/// this component. Both go with it, unless the app had added them; the depth prepass stays beside
-/// another one. It needs the whole target: in a camera with prepasses and a viewport, nothing is
-/// hidden.
+/// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling), which also works
+/// without this component. Both go with it, unless the app had added them; the depth prepass stays
+/// beside another one. It needs the whole target: in a camera with prepasses and a viewport,
+/// nothing is hidden.
 ///
 /// On a `DirectionalLight`, `PointLight` or `SpotLight` it works in each of the light's shadow
 /// maps, and the shadows stay the same. Bevy's `OcclusionCulling` on a light hides no instances.

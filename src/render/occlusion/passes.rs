@@ -236,7 +236,10 @@ fn draw_late_shadows(
         let is_drawn = |entity| draws.may_be_hidden(entity);
         if let Err(error) = draw_items(phase, &is_drawn, (world, map), &mut pass) {
             let name = &shadow.pass_name;
-            error!("the late draws of the shadow map {name} failed: {error:?}");
+            error!(
+                "the late draws of the shadow map {name} failed: {error:?}. Shadows may be missing in this frame. Please \
+                 report this"
+            );
         }
         span.end(&mut pass);
     }

@@ -131,7 +131,8 @@ impl HidingViews<'_, '_> {
         // Only there the late lists are made.
         if schedule != Core3d.intern() {
             warn_once!(
-                "InstanceOcclusion hides no instances from shadow maps that another render graph than Core3d draws"
+                "InstanceOcclusion on {} hides no instances from shadow maps that another render graph than Core3d draws",
+                view.retained_view_entity.main_entity.id()
             );
             return None;
         }
@@ -225,10 +226,12 @@ impl HidingView {
 
 /// By which passes a camera hides; `None` if it does not.
 fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
+    let camera = data.view.retained_view_entity.main_entity.id();
     // Only there the late lists are made.
     if data.camera.schedule != Core3d.intern() {
         warn_once!(
-            "InstanceOcclusion and OcclusionCulling hide no instances in a camera with another render graph than Core3d"
+            "InstanceOcclusion and OcclusionCulling hide no instances in the camera {camera}, which has another render \
+             graph than Core3d"
         );
         return None;
     }
@@ -241,8 +244,8 @@ fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
         // The sky would be drawn over what is late.
         if data.has_sky {
             warn_once!(
-                "InstanceOcclusion hides nothing in a camera with a sky (AtmosphereSettings) and a viewport, because \
-                 Bevy's depth pyramid is of whole pictures: remove either"
+                "InstanceOcclusion hides nothing in the camera {camera}, which has a sky (AtmosphereSettings) and a \
+                 viewport, because Bevy's depth pyramid is of whole pictures: remove either"
             );
             return None;
         }
@@ -253,8 +256,8 @@ fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
     }
     if data.own.is_some() {
         warn_once!(
-            "InstanceOcclusion hides nothing in a camera with prepasses that has a viewport, because Bevy's depth pyramid \
-             is of whole pictures, or that has NoIndirectDrawing, which Bevy adds on adapters that cannot draw \
+            "InstanceOcclusion hides nothing in the camera {camera}, which has prepasses and either a viewport (Bevy's \
+             depth pyramid is of whole pictures) or NoIndirectDrawing, which Bevy adds on adapters that cannot draw \
              indirectly: remove the viewport or the prepasses"
         );
     }

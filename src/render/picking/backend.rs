@@ -15,7 +15,7 @@ use bevy::{
     prelude::*,
 };
 
-/// Makes single instances pickable: `Pointer` events on a set's entity carry an
+/// Makes single instances pickable (feature `picking`): `Pointer` events on a set's entity carry an
 /// [`InstanceHit`](super::InstanceHit) in [`HitData::extra`].
 ///
 /// As with Bevy's `MeshPickingPlugin`, all sets are pickable, [`Pickable::IGNORE`] on an entity
@@ -80,12 +80,16 @@ impl Default for InstancePickingSettings {
 fn update_hits(
     settings: Res<InstancePickingSettings>,
     rays: Res<RayMap>,
-    cameras: Query<(
-        &Camera,
-        &GlobalTransform,
-        Has<MeshPickingCamera>,
-        Option<&RenderLayers>,
-    )>,
+    // Others draw no sets.
+    cameras: Query<
+        (
+            &Camera,
+            &GlobalTransform,
+            Has<MeshPickingCamera>,
+            Option<&RenderLayers>,
+        ),
+        With<Camera3d>,
+    >,
     pickables: Query<&Pickable>,
     layers: Query<&RenderLayers>,
     mut ray_cast: InstanceRayCast,

@@ -1,9 +1,9 @@
-//! What a ray met.
+//! What a ray hit.
 
 use crate::instance::{InstanceId, InstanceSet, SetVersion};
 use bevy::prelude::*;
 
-/// An instance that a ray meets.
+/// An instance that a ray hits.
 #[derive(Clone, Debug, PartialEq, Reflect)]
 #[reflect(Clone, Debug, PartialEq)]
 pub struct InstanceHit {
@@ -17,14 +17,14 @@ pub struct InstanceHit {
     pub version: SetVersion,
     /// The instance's tag; 0 without tags.
     pub tag: u32,
-    /// The point at which the ray meets it, in world space.
+    /// The point at which the ray hits it, in world space.
     pub point: Vec3,
     /// The normal there, in world space, as Bevy's `RayMeshHit` has it: its length may differ from
     /// 1 in scaled sets, and uneven scales bend it.
     pub normal: Vec3,
     /// Distance from the ray's origin, in world units.
     pub distance: f32,
-    /// Which triangle of the mesh was met. `None` if only the instance's sphere is known: see
+    /// Which triangle of the mesh was hit. `None` if only the instance's sphere is known: see
     /// [`InstanceRayCast`](crate::render::InstanceRayCast).
     pub triangle_index: Option<usize>,
     /// Texture coordinates, if the mesh has them.
@@ -32,7 +32,7 @@ pub struct InstanceHit {
 }
 
 impl InstanceHit {
-    /// The index of the instance now, in the set that was met. `None` if it was removed, or if the
+    /// The index of the instance now, in the set that was hit. `None` if it was removed, or if the
     /// set was replaced by another one.
     ///
     /// In a set [with ids](InstanceSet::with_ids), an instance is found wherever edits put it. In

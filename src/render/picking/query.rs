@@ -24,10 +24,10 @@ pub(super) struct QueriedSet {
 }
 
 /// A system parameter that finds instances in a part of the world: around a player, in a box, in
-/// the frame that a mouse draws. It runs on the CPU: no GPU, and no delay.
+/// the frame that a mouse draws (feature `picking`). It runs on the CPU: no GPU, and no delay.
 ///
-/// It finds the instances of visible entities whose culling spheres touch the region. Beside edges
-/// of a region it also finds some that only nearly touch it. As with
+/// It finds the instances of visible entities whose culling spheres touch the region. Near edges
+/// and corners, it may also return instances that just miss the region. As with
 /// [`InstanceRayCast`](crate::render::InstanceRayCast), hidden instances are not found, and neither
 /// are sets that the GPU writes or that were dropped on the CPU. Both use the same index, and the
 /// first query after a change updates it.
@@ -43,9 +43,13 @@ pub(super) struct QueriedSet {
 ///     let blast = InstanceRegion::Sphere { center: Vec3::new(4.0, 0.0, 2.0), radius: 5.0 };
 ///     let hit = query.in_region(&blast, &sets);
 ///     for (entity, instances) in hit {
-///         let mut set = sets.get_mut(&trees.get(entity)?.0).ok_or("the set is gone")?;
+///         let set = trees.get(entity).ok();
+///         let Some(mut set) = set.and_then(|set| sets.get_mut(&set.0)) else {
+///             continue;
+///         };
 ///         for instance in instances {
-///             set.hide(instance)?;
+///             // A refused edit is logged. An error without a severity would end the app.
+///             set.hide(instance).with_severity(Severity::Error)?;
 ///         }
 ///     }
 ///     Ok(())
@@ -82,7 +86,8 @@ impl InstanceQuery<'_, '_> {
                 continue;
             }
             let stretch = greatest_stretch(&world_from_local.matrix3);
-            // A ball of the world is smaller than the one that was looked for, if the set stretches.
+            // A ball of the world is smaller than the one that was looked for, if the set
+            // stretches.
             let is_near = |instance: u32| match (region, set.get(instance)) {
                 (InstanceRegion::Sphere { center, radius }, Some(at)) => {
                     let reach = radius + sphere.radius * at.scale.max_element() * stretch;

@@ -26,7 +26,7 @@ use bevy::{
 use core::cell::OnceCell;
 use std::borrow::Cow;
 
-/// A set that rays may meet.
+/// A set that rays may hit.
 #[derive(QueryData)]
 pub(super) struct RayTarget {
     entity: Entity,
@@ -42,18 +42,21 @@ pub(super) struct RayTarget {
 }
 
 /// A system parameter that casts rays at instances, as Bevy's `MeshRayCast` does at meshes and with
-/// its settings. It runs on the CPU: no GPU, and no delay.
+/// its settings (feature `picking`). It runs on the CPU: no GPU, and no delay.
 ///
-/// The full mesh is met, not a coarser level of detail. If the mesh is not on the CPU
-/// (`MeshletMesh3d`, a mesh without `MAIN_WORLD`) or has no triangle list, the sphere with which
-/// instances are tested is met instead. Hidden instances are not met. Neither are sets that the
-/// GPU writes or that were dropped on the CPU (`RENDER_WORLD`). A
-/// [`CullingRadius`](crate::render::CullingRadius) does not matter if the mesh is met.
+/// A ray hits the full mesh, not a coarser level of detail. If the mesh is not on the CPU
+/// (`MeshletMesh3d`, a mesh without `MAIN_WORLD`) or has no triangle list, it hits the sphere with
+/// which instances are tested. It hits no hidden instances, and no sets that the GPU writes or that
+/// were dropped on the CPU (`RENDER_WORLD`). A [`CullingRadius`](crate::render::CullingRadius) does
+/// not matter if rays hit the mesh.
 ///
-/// Of an entity with an [`InstanceVisibilityRange`], the instances are met that are drawn at their
+/// Of an entity with an [`InstanceVisibilityRange`], rays hit the instances that are drawn at their
 /// distance; of two entities whose ranges fade into each other, only the one that is more than half
 /// there. See [`cast_ray`](Self::cast_ray) and [`cast_ray_seen_from`](Self::cast_ray_seen_from) for
 /// the point from which distances are measured.
+///
+/// With Bevy's default settings, a ray hits only sets that some camera or light sees, and returns
+/// the nearest hit alone.
 ///
 /// The first ray that enters the box around a set after a change updates an index of the set: some
 /// milliseconds per million new instances, less for an edit. A ray then takes some microseconds in
@@ -80,11 +83,11 @@ pub struct InstanceRayCast<'w, 's> {
 }
 
 impl InstanceRayCast<'_, '_> {
-    /// The nearest instance of each set that the ray meets, nearest first.
+    /// The nearest instance of each set that the ray hits, nearest first.
     ///
     /// As in Bevy, what lies behind an entity for which `settings.early_exit_test` is true is left
-    /// out. [`InstanceVisibilityRange`]s are measured from the origin of the ray, as a camera there
-    /// would see the instances.
+    /// out. By default, that is all but the nearest. [`InstanceVisibilityRange`]s are measured from
+    /// the origin of the ray, as a camera there would see the instances.
     pub fn cast_ray(
         &mut self,
         ray: Ray3d,
@@ -94,8 +97,8 @@ impl InstanceRayCast<'_, '_> {
     }
 
     /// Same as [`cast_ray`](Self::cast_ray), with [`InstanceVisibilityRange`]s measured from `eye`:
-    /// the translation of a camera if the ray is of its cursor. With `None`, instances are met at
-    /// every distance.
+    /// the translation of a camera if the ray is of its cursor. With `None`, a ray hits instances
+    /// at every distance.
     pub fn cast_ray_seen_from(
         &mut self,
         eye: Option<Vec3>,
@@ -159,15 +162,15 @@ struct Cast<'a> {
     local: InstanceRay,
     world_from_local: Affine3A,
     offset: Affine3A,
-    /// The sphere around what is met of an instance.
+    /// The sphere around what the ray may hit of an instance.
     sphere: BoundingSphere,
-    /// The triangles; without them, the sphere is met.
+    /// The triangles; without them, the ray hits the sphere.
     mesh: Option<Triangles<'a>>,
     backfaces: Backfaces,
     range: Option<SeenRange>,
 }
 
-/// The distances at which instances are met.
+/// The distances at which a ray hits instances.
 struct SeenRange {
     eye: Vec3,
     distances: DistanceRange,
@@ -202,7 +205,7 @@ impl<'a> Cast<'a> {
         }
         let offset = target.offset.and_then(InstanceOffset::checked);
         let tested = target.sphere.all;
-        // A radius is for culling, and may be smaller than the mesh. Levels are not met.
+        // A radius is for culling, and may be smaller than the mesh. Rays hit no levels.
         let of_mesh = target.sphere.full.filter(|_| mesh.is_some());
         let sphere = of_mesh.unwrap_or(tested);
         let range = target.range.and_then(InstanceVisibilityRange::checked);
@@ -295,7 +298,7 @@ fn sphere_hit(ray: Ray3d, center: Vec3, distance: f32) -> InstanceHit {
     }
 }
 
-/// A mesh whose triangles are met.
+/// A mesh whose triangles a ray may hit.
 struct Triangles<'a> {
     mesh: &'a Mesh,
     /// Read when the ray comes near an instance: attributes may be compressed.

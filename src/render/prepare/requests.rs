@@ -21,6 +21,7 @@ use crate::render::{
     groups::{Joined, Joining},
     lods::{SetRange, Share, Thinning},
     materials::MaterialAliases,
+    names::AssetNames,
     set_draws::{BevyInstance, Drawn, MadeFor, Moves, SetDraws, many_rest, near_levels},
     set_meshes::{Deformed, Meshes},
     views::{SetView, follow_views},
@@ -214,7 +215,8 @@ impl Requests<'_, '_, '_> {
         let has_pose =
             animation.is_some() && self.draws.meshes[mesh].deformed == Deformed::ByJoints;
         if self.draws.meshes[mesh].deformed != Deformed::No && !has_pose {
-            self.draws.refuse_deformed(entity, mesh_id);
+            let names = AssetNames(self.meshes.server.as_deref());
+            self.draws.refuse_deformed(entity, mesh_id, &names);
             return None;
         }
         let moves = Moves {
@@ -293,7 +295,7 @@ impl Requests<'_, '_, '_> {
             || !self.sets.are_shared(set.set)
             || self.draws.expanded.contains(&entity);
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
-        // Expanded and blended sets have no levels; an impostor's are all far.
+        // Expanded and blended sets have no levels; all levels of an impostor are far.
         let is_far = matches!(set.share, Share::Far { .. });
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;

@@ -240,9 +240,9 @@ impl LateCounts {
         }
     }
 
-    /// No view hides instances any more.
-    pub fn clear(&mut self) {
-        self.0.clear();
+    /// Forgets the views that hide nothing any more, or are gone.
+    pub fn keep(&mut self, hides: impl Fn(&RetainedViewEntity) -> bool) {
+        self.0.retain(|view, _| hides(view));
     }
 
     /// Whether the counters of a view that hides are older than these, of its frame.

@@ -23,6 +23,7 @@ use crate::{
         occlusion::OcclusionPauses,
         scatter::ScatterFills,
         set_draws::SetDraws,
+        views::index_of_view,
     },
 };
 use bevy::{
@@ -39,13 +40,13 @@ pub(in crate::render) struct ReportInbox(Arc<Mutex<Inbox>>);
 
 #[derive(Default)]
 struct Inbox {
-    letter: Option<Letter>,
-    /// Lists that the main world has replaced. The next letter uses their memory.
+    sent: Option<SentReport>,
+    /// Lists that the main world has replaced. The next report uses their memory.
     spare: Lists,
 }
 
 /// A report without its lists.
-struct Letter {
+struct SentReport {
     report: CullingReport,
     /// The lists, if counters have arrived.
     lists: Option<Lists>,
@@ -67,15 +68,15 @@ impl Lists {
 }
 
 impl ReportInbox {
-    /// Replaces a letter that was not received. Its lists stay if the report `has_lists` that are
+    /// Replaces a report that was not received. Its lists stay if the report `has_lists` that are
     /// newer; other lists are left in the report for them.
     fn send(&self, report: &mut CullingReport, has_lists: bool) {
         match self.0.lock() {
             Ok(mut inbox) => {
-                let missed = inbox.letter.take().and_then(|missed| missed.lists);
+                let missed = inbox.sent.take().and_then(|missed| missed.lists);
                 let mut own = Lists::default();
                 own.swap(report);
-                let letter = report.clone();
+                let sent = report.clone();
                 let (lists, left) = match (has_lists, missed) {
                     (true, missed) => {
                         let spare = || core::mem::take(&mut inbox.spare);
@@ -84,8 +85,8 @@ impl ReportInbox {
                     (false, missed) => (missed, own),
                 };
                 (report.views, report.sets) = (left.views, left.sets);
-                inbox.letter = Some(Letter {
-                    report: letter,
+                inbox.sent = Some(SentReport {
+                    report: sent,
                     lists,
                 });
             }
@@ -148,27 +149,19 @@ pub(in crate::render) fn finish_culling(
     // in the next frame.
     culler.take_late_counts(device.wgpu_device(), |counts| {
         late_overflow += counts.overflow;
-        if counts.overflow > *told_overflow {
-            *told_overflow = counts.overflow;
-            log_overflow(counts);
-        }
+        log_new_overflow(&mut told_overflow, counts);
         if let Some(scene) = draws.history.scene(counts.frame) {
             late.take(counts, &scene.views, &mut pauses);
         }
     });
-    if draws.occlusion.is_empty() {
-        late.clear();
-    }
+    let hides_some = !draws.occlusion.is_empty();
+    late.keep(|view| hides_some && index_of_view(&draws.views, view).is_some());
     // Their frame may have had other views than this one.
     let scene = draws.history.scene(counts.frame);
     let waits = arrived && scene.is_some_and(|scene| late.is_behind(&counts, &scene.views));
     let has_waited = core::mem::replace(&mut *waited, waits);
     if has_waited || arrived && !waits {
-        // Once, and again if more is lost.
-        if counts.overflow > *told_overflow {
-            *told_overflow = counts.overflow;
-            log_overflow(&counts);
-        }
+        log_new_overflow(&mut told_overflow, &counts);
         if let Some(scene) = scene {
             expanded.learn(&counts, &scene.views);
             report.take_counts(&counts, &late, scene, &mut sums);
@@ -216,7 +209,7 @@ pub(in crate::render) fn finish_culling(
 fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut CullingReport) {
     parts.finish();
     for error in parts.take_errors() {
-        warn!("meshes of meshlets are drawn whole: {error}");
+        warn!("meshes of meshlets are drawn whole, which takes longer and looks the same: {error}");
     }
     for note in parts.take_notes() {
         match parts.asked_expansion() {
@@ -249,8 +242,12 @@ fn log_refusal(Refusal { error, missing }: Refusal, draws: &SetDraws) {
     );
 }
 
-/// Warns of survivors that did not fit.
-fn log_overflow(counts: &FrameCounts) {
+/// Warns of survivors that did not fit: once, and again if there are more.
+fn log_new_overflow(told: &mut u64, counts: &FrameCounts) {
+    if counts.overflow <= *told {
+        return;
+    }
+    *told = counts.overflow;
     let needed = counts.needed.iter().map(|(_, needed)| *needed).max();
     warn!(
         "{} visible instances did not fit into the lists of survivors and are not drawn until the \
@@ -269,7 +266,7 @@ pub(in crate::render) fn receive_report(
 ) {
     let _timer = clock.start(CpuStage::Main);
     if let Ok(mut inbox) = inbox.0.lock()
-        && let Some(newest) = inbox.letter.take()
+        && let Some(newest) = inbox.sent.take()
     {
         let mut before = Lists::default();
         before.swap(&mut report);

@@ -23,18 +23,18 @@ use core::{
 ///
 /// The plugin makes the entity's set ([`GpuInstances`]) itself; the entity needs a [`Mesh3d`] and a
 /// material, and may have everything that a set may have: levels of detail, occlusion, shadows,
-/// [`Wind`](crate::render::Wind). Layers are entities with different seeds. Every active camera with
-/// a [`Camera3d`] and a common [`RenderLayers`](bevy::camera::visibility::RenderLayers) has its own
-/// window of tiles.
+/// [`Wind`](crate::render::Wind). Layers are entities with different seeds. Every active camera
+/// with a [`Camera3d`] and a common [`RenderLayers`](bevy::camera::visibility::RenderLayers) has
+/// its own window of tiles.
 ///
 /// Maps are images with one texel or more per place of [`map_area`](Self::map_area), of which the
 /// first channel is read, between texels, too. Their values are from 0 to 1. Formats are
 /// `R8Unorm`, `R16Unorm`, `R16Float`, `R32Float`, and those with more channels; not sRGB. A changed
-/// image is seen in the frame of the change, so a map can be painted at run time: example `scatter`.
-/// Outside the area, nothing grows if there is a map.
+/// image is seen in the frame of the change, so a map can be painted at run time: example
+/// `scatter`. Outside the area, nothing grows if there is a map.
 ///
-/// The tier `Cpu` cannot draw it, and logs an error. [`Self::plants`] gives the same instances on the
-/// CPU.
+/// The tier `Cpu` cannot draw it, and logs an error. [`Self::plants`] gives the same instances on
+/// the CPU.
 ///
 /// ```
 /// # use bevy::prelude::*;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     cull::{
-        CullError,
+        CullError, OnDemand,
         scatter::{ScatterKernel, ScatterPass},
     },
     instance::InstanceSet,
@@ -52,13 +52,14 @@ pub(in crate::render) struct ScatterFills {
     tiles: u64,
     /// Errors that were logged.
     told: Told<(Entity, String)>,
+    /// Number of frames so far.
+    frame: u64,
 }
 
 /// The kernel of a rule.
 struct RuleKernel {
     rule: Option<Arc<str>>,
-    /// The kernel, or why the device refused it.
-    made: Result<ScatterKernel, CullError>,
+    kernel: OnDemand<ScatterKernel>,
 }
 
 impl ScatterFills {
@@ -101,6 +102,7 @@ fn prepare_scatters(
     gpu: RenderGpu,
 ) {
     let fills = &mut *fills;
+    fills.frame += 1;
     if plans.0.is_empty() && fills.filled.is_empty() {
         return;
     }
@@ -128,13 +130,15 @@ fn prepare_scatters(
         let mut kernels = fills.kernels.iter();
         let known = kernels.position(|kernel| kernel.rule == plan.rule);
         let index = known.unwrap_or_else(|| {
-            let rule = plan.rule.as_deref();
-            let made = ScatterKernel::new(device, rule, settings.shader_checks);
-            let rule = plan.rule.clone();
-            fills.kernels.push(RuleKernel { rule, made });
+            fills.kernels.push(RuleKernel {
+                rule: plan.rule.clone(),
+                kernel: OnDemand::default(),
+            });
             fills.kernels.len() - 1
         });
-        let done = match &fills.kernels[index].made {
+        let make = || ScatterKernel::new(device, plan.rule.as_deref(), settings.shader_checks);
+        let kernel = &mut fills.kernels[index].kernel;
+        let done = match kernel.get_or_make(fills.frame, make) {
             Ok(kernel) => {
                 let fill = Fill {
                     plan,
@@ -144,7 +148,7 @@ fn prepare_scatters(
                 };
                 fill.prepare(gpu.wgpu(), kernel, &mut fills.filled)
             }
-            Err(error) => Err(error.clone()),
+            Err(error) => Err(error),
         };
         match done {
             Ok(Some(work)) => {
@@ -156,7 +160,7 @@ fn prepare_scatters(
             }
             Ok(None) => {}
             Err(error) => {
-                // It is tried again in the next frame, and told once.
+                // It is tried again, and told once.
                 let text = match (&error, &plan.rule) {
                     (CullError::Pipeline { message, .. }, Some(_)) => {
                         format!("its rule does not compile: {}", message.trim_end())
@@ -194,7 +198,7 @@ fn record_scatters(
     });
     let span = recorder.time_span(&mut pass, SPAN);
     for (kernel, fill) in fills.passes.drain(..) {
-        if let Ok(kernel) = &fills.kernels[kernel].made {
+        if let Some(kernel) = fills.kernels[kernel].kernel.get() {
             kernel.record(&mut pass, &fill);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::cull::reference::texel_value;
 use bevy::{
+    asset::RenderAssetUsages,
     image::Image,
     prelude::*,
     render::render_resource::{
@@ -14,7 +15,9 @@ use bevy::{
 #[non_exhaustive]
 pub enum ScatterError {
     /// A map, or the rule, is not loaded.
-    #[error("the {map} is not loaded")]
+    #[error(
+        "the {map} is not loaded: check its path, and that Bevy's feature for its format is on"
+    )]
     NotLoaded {
         /// The field of the component.
         map: &'static str,
@@ -22,6 +25,12 @@ pub enum ScatterError {
     /// Its data is on the GPU alone.
     #[error("the {map} has no data on the CPU: give it RenderAssetUsages::default()")]
     NoData {
+        /// The field of the component.
+        map: &'static str,
+    },
+    /// Its data is on the CPU alone.
+    #[error("the {map} is not on the GPU: give it RenderAssetUsages::default()")]
+    NotOnGpu {
         /// The field of the component.
         map: &'static str,
     },
@@ -107,6 +116,9 @@ fn first_channel(format: TextureFormat) -> Option<(Channel, usize, usize)> {
 pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterError> {
     let texture = &image.texture_descriptor;
     let format = texture.format;
+    if !image.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
+        return Err(ScatterError::NotOnGpu { map });
+    }
     if format.is_srgb() {
         let plain = format.remove_srgb_suffix();
         return Err(ScatterError::Srgb { map, format, plain });

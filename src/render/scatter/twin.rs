@@ -131,7 +131,7 @@ mod tests {
         };
         assert_eq!(
             said(&with_map, IVec2::ZERO),
-            "the exclusion_map is not loaded"
+            "the exclusion_map is not loaded: check its path, and that Bevy's feature for its format is on"
         );
         let with_rule = Scatter {
             rule: Some(Handle::default()),

@@ -17,8 +17,9 @@ use bevy::{asset::AsAssetId, prelude::*};
 /// again, too.
 ///
 /// Skinned meshes play clips if the entity has `BakeAnimation` (feature `animation`). Otherwise
-/// they are left out, as are morphed meshes, lights, cameras, and sets, and a warning names the scene.
-/// Animations of nodes without a skin are not played. A mesh that its node hides is spawned hidden.
+/// they are left out, as are morphed meshes, lights, cameras, and sets, and a warning names the
+/// scene. Animations of nodes without a skin are not played. A mesh that its node hides is spawned
+/// hidden.
 ///
 /// Scenes come from glTF files or from any other world. The entity's [`Transform`] and
 /// [`Visibility`] hold for all.
@@ -74,7 +75,7 @@ pub struct InstanceSceneReady {
 /// in place of these.
 #[derive(Component, Reflect, Clone, Copy, Debug, Default)]
 #[reflect(Component, Default, Clone)]
-pub(super) struct ScenePart;
+pub(in crate::render) struct ScenePart;
 
 /// What was spawned of a scene.
 #[derive(Component, Debug)]

@@ -10,7 +10,11 @@ use crate::render::{components::GpuInstances, names::AssetNames, offset::Instanc
 use bevy::{
     camera::{primitives::Aabb, visibility::DynamicSkinnedMeshBounds},
     ecs::{
-        component::ComponentCloneBehavior, query::QueryData, reflect::ReflectFromWorld,
+        component::ComponentCloneBehavior,
+        entity::{EntityHashMap, EntityMapper},
+        query::QueryData,
+        reflect::ReflectFromWorld,
+        relationship::RelationshipHookMode,
         system::SystemParam,
     },
     mesh::skinning::SkinnedMesh,
@@ -144,8 +148,13 @@ fn spawn_scene(world: &mut World, root: Entity) {
             if world.get_entity(root).is_err() {
                 return Vec::new();
             }
-            let entity = spawn_part(world, root, mesh, &instances);
-            copy_components(&scene.world, world, (mesh.source, entity), &registry, &mut lost);
+            spawned.push(spawn_part(world, root, mesh, &instances));
+        }
+        let sources = meshes.iter().map(|mesh| mesh.source);
+        let mut parts = PartMapper(sources.zip(spawned.iter().copied()).collect());
+        for (mesh, &entity) in meshes.iter().zip(&spawned) {
+            let to = (entity, &mut parts);
+            copy_components(&scene.world, world, mesh.source, to, &registry, &mut lost);
             #[cfg(feature = "animation")]
             if let (Some(bake), Some(skeleton)) = (&bake, &mesh.skeleton)
                 && let Ok(mut entity) = world.get_entity_mut(entity)
@@ -155,7 +164,6 @@ fn spawn_scene(world: &mut World, root: Entity) {
                     SkinToBake::new(id, skeleton, bake),
                 ));
             }
-            spawned.push(entity);
         }
         let name = || AssetNames(world.get_resource::<AssetServer>()).of(id);
         if skipped.any() {
@@ -244,12 +252,27 @@ fn is_own(component: TypeId) -> bool {
     .contains(&component)
 }
 
-/// Copies the components of an entity of the scene to an entity of the world. Notes the names of
-/// components that cannot be copied.
+/// The parts of a scene by their entities there. Other entities of the scene are not in the world.
+struct PartMapper(EntityHashMap<Entity>);
+
+impl EntityMapper for PartMapper {
+    fn get_mapped(&mut self, source: Entity) -> Entity {
+        let part = self.0.get(&source);
+        part.copied().unwrap_or(Entity::PLACEHOLDER)
+    }
+
+    fn set_mapped(&mut self, source: Entity, target: Entity) {
+        self.0.insert(source, target);
+    }
+}
+
+/// Copies the components of an entity of the scene to an entity of the world. Entities that they
+/// name become the parts of these. Notes the names of components that cannot be copied.
 fn copy_components(
     scene: &World,
     world: &mut World,
-    (source, target): (Entity, Entity),
+    source: Entity,
+    (target, parts): (Entity, &mut PartMapper),
     registry: &TypeRegistry,
     lost: &mut BTreeSet<String>,
 ) {
@@ -281,6 +304,9 @@ fn copy_components(
         let Ok(mut target) = world.get_entity_mut(target) else {
             return;
         };
-        reflect.insert(&mut target, component.as_partial_reflect(), registry);
+        // The other side of a relationship is copied, too.
+        let hooks = RelationshipHookMode::Skip;
+        let component = component.as_partial_reflect();
+        reflect.apply_or_insert_mapped(&mut target, component, registry, parts, hooks);
     }
 }

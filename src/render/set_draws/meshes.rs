@@ -41,7 +41,8 @@ impl SetDraws {
     }
 
     /// Whether Bevy still has all meshes that entities draw, where it had them. Meshes that none
-    /// draws may go. `is_there` says whether the entity at a place of the list of sets has not gone.
+    /// draws may go. `is_there` says whether the entity at a place of the list of sets has not
+    /// gone.
     pub fn keep_meshes(&mut self, meshes: &Meshes, is_there: impl Fn(usize) -> bool) -> bool {
         let are_mostly_gone = self.meshes.len() > MANY_MESHES.max(2 * self.mesh_places.len());
         if self.lacks_meshes || are_mostly_gone {
@@ -107,7 +108,8 @@ impl SetDraws {
                 SetLodMesh::Mesh(mesh) => self.find_or_add(meshes, *mesh).and_then(|place| {
                     let fits = meshes.fit_each_other(full.0, *mesh);
                     if !fits {
-                        self.refuse_level(entity, *mesh);
+                        let names = AssetNames(meshes.server.as_deref());
+                        self.refuse_level(entity, *mesh, &names);
                     }
                     fits.then(|| (place, self.meshes[place].shape))
                 }),

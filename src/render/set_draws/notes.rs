@@ -10,8 +10,8 @@ pub(in crate::render) struct FrameNotes {
     /// The last extraction whose changes were noted.
     extracted_in: u64,
     /// Places of sets whose slots have another transform than in the frame before: the next frame
-    /// looks at them again, for the motion vectors. Bevy's list of written instances does not name a
-    /// set whose [`InstanceOffset`](crate::render::InstanceOffset) stops.
+    /// looks at them again, for the motion vectors. Bevy's list of written instances does not name
+    /// a set whose [`InstanceOffset`](crate::render::InstanceOffset) stops.
     pub moving: Vec<usize>,
     /// How often it had changed what materials say of hiding
     /// ([`DrawnFaces::changes`](crate::render::materials::DrawnFaces)).

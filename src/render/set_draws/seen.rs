@@ -121,8 +121,8 @@ impl SeenSets {
         self.changed.dedup_by_key(|changed| changed.place);
     }
 
-    /// Follows the list of sets, which may have other entities at these places. Returns the entities
-    /// that are there now, and their places.
+    /// Follows the list of sets, which may have other entities at these places. Returns the
+    /// entities that are there now, and their places.
     fn change_places(
         &mut self,
         places: &[usize],

@@ -1,4 +1,4 @@
-//! From where views see levels of detail.
+//! The eyes of views: the points that levels of detail are measured from.
 
 use super::detail::Detail;
 use crate::{
@@ -15,7 +15,7 @@ use bevy::{
     },
 };
 
-/// From where a camera sees levels of detail.
+/// The point that the levels of detail of a camera are measured from.
 pub(in crate::render) struct CameraEye {
     pub(super) camera: MainEntity,
     position: Vec3,
@@ -26,7 +26,7 @@ pub(in crate::render) struct CameraEye {
 }
 
 impl CameraEye {
-    /// The eye of a camera that draws meshes. A frozen camera sees levels from where it was frozen.
+    /// The eye of a camera that draws meshes. The eye of a frozen camera stays where it was.
     pub fn new(view: &ExtractedView, frozen: Option<&Frustum>, detail: Detail) -> Self {
         let frozen = frozen.map(|frustum| planes(frustum).with_eye().eye());
         let frozen = frozen.filter(|eye| eye.w != 0.0);

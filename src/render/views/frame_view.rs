@@ -5,7 +5,8 @@ use bevy::{
     render::{sync_world::MainEntity, view::RetainedViewEntity},
 };
 
-/// The kind of a view. It decides which planes are tested (see [`CullView`](crate::cull::CullView)).
+/// The kind of a view. It decides which planes are tested (see
+/// [`CullView`](crate::cull::CullView)).
 #[derive(Reflect, Clone, Copy, Debug, PartialEq, Eq)]
 #[reflect(Clone, Debug, PartialEq)]
 pub enum ViewKind {

@@ -15,7 +15,11 @@ fn a_broken_expansion_is_seen() {
     let gpu = Gpu::new();
     let breaks: &[(Expansion, &str, &str)] = &[
         (FixedMax, "i % state.width", "i % (state.width + 1u)"),
-        (FixedMax, "most = max(most, items);", "most = items;"),
+        (
+            FixedMax,
+            "max_items = max(max_items, items);",
+            "max_items = items;",
+        ),
         (
             FixedMax,
             "item < items_of(source)",

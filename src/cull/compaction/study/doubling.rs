@@ -11,17 +11,18 @@
 use crate::cull::{
     CullError, Gpu,
     compaction::passes::{Dispatch, Pass, Resource},
-    gpu::{guard::guarded, program::Program},
+    gpu::{
+        binding::{UNIFORM_STRIDE, strided, uniform_at},
+        guard::guarded,
+        program::Program,
+    },
     layout::BLOCK,
     plan::BatchPlan,
 };
-use core::num::NonZeroU64;
 use wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, Device,
 };
 
-/// Bytes between uniforms that are bound one at a time: WebGPU's greatest required alignment.
-const STEP_STRIDE: u64 = 256;
 /// Steps until a reach of 32 bits covers everything.
 const STEPS: usize = 32;
 
@@ -127,7 +128,7 @@ impl Doubling {
     }
 }
 
-/// The reach of each step, [`STEP_STRIDE`] bytes apart.
+/// The reach of each step, [`UNIFORM_STRIDE`] bytes apart.
 struct Reaches(Buffer);
 
 impl Reaches {
@@ -137,7 +138,7 @@ impl Reaches {
     fn new(device: &Device) -> Self {
         Self(device.create_buffer(&BufferDescriptor {
             label: Some(Self::LABEL),
-            size: STEPS as u64 * STEP_STRIDE,
+            size: STEPS as u64 * UNIFORM_STRIDE,
             usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
             mapped_at_creation: false,
         }))
@@ -145,20 +146,13 @@ impl Reaches {
 
     /// Uploads reaches 1, 2, 4 and so on.
     fn upload(&self, gpu: Gpu<'_>) {
-        let mut bytes = vec![0; STEPS * STEP_STRIDE as usize];
-        for (step, place) in bytes.chunks_exact_mut(STEP_STRIDE as usize).enumerate() {
-            place[..4].copy_from_slice(&(1u32 << step).to_le_bytes());
-        }
-        gpu.queue.write_buffer(&self.0, 0, &bytes);
+        let reaches = strided((0..STEPS).map(|step| [1u32 << step, 0, 0, 0]));
+        gpu.queue.write_buffer(&self.0, 0, &reaches);
     }
 
     /// The reach of a step, for a uniform binding.
     fn binding(&self, step: usize) -> BindingResource<'_> {
-        BindingResource::Buffer(BufferBinding {
-            buffer: &self.0,
-            offset: step as u64 * STEP_STRIDE,
-            size: NonZeroU64::new(16),
-        })
+        uniform_at::<[u32; 4]>(&self.0, step as u64)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cull::{
         passes::{ExpandPass, Groups, WgslSources},
     },
     gpu::{
-        binding::{Access, layout_entry},
+        binding::{Access, layout_entry, strided},
         kernel::{KernelJob, compile_kernel},
     },
     layout::expand::{EXPAND_BUCKETS, ExpandSlice},
@@ -34,12 +34,9 @@ pub(super) struct Kernels {
     /// Pass 1 for few sources; may be empty.
     pub few: Vec<Kernel>,
     pub items: Kernel,
-    /// An [`ExpandSlice`] for all buckets, then one for each, [`SLICE_STRIDE`] bytes apart.
+    /// An [`ExpandSlice`] for all buckets, then one for each, [`strided`].
     pub slices: Buffer,
 }
-
-/// Distance of slices: WebGPU's greatest required alignment.
-pub(super) const SLICE_STRIDE: u64 = 256;
 
 impl Kernels {
     /// Compiles the passes; `edit` may change the WGSL of a pass.
@@ -119,20 +116,16 @@ impl Kernels {
 
 /// The slices: all buckets, then each.
 fn slices(device: &Device) -> Buffer {
+    let bytes = strided((0..=EXPAND_BUCKETS).map(|index| ExpandSlice {
+        bucket: index.checked_sub(1).unwrap_or(EXPAND_BUCKETS),
+        ..ExpandSlice::default()
+    }));
     let buffer = device.create_buffer(&BufferDescriptor {
         label: Some("gpu_culling expansion slices"),
-        size: (u64::from(EXPAND_BUCKETS) + 1) * SLICE_STRIDE,
+        size: bytes.len() as u64,
         usage: BufferUsages::UNIFORM,
         mapped_at_creation: true,
     });
-    let mut bytes = vec![0u8; buffer.size() as usize];
-    for (index, bytes) in bytes.chunks_exact_mut(SLICE_STRIDE as usize).enumerate() {
-        let slice = ExpandSlice {
-            bucket: (index as u32).checked_sub(1).unwrap_or(EXPAND_BUCKETS),
-            ..ExpandSlice::default()
-        };
-        bytes[..size_of::<ExpandSlice>()].copy_from_slice(bytemuck::bytes_of(&slice));
-    }
     // It fails only if the device is lost. Then nobody reads the buffer.
     if let Ok(mut mapped) = buffer.get_mapped_range_mut(..) {
         mapped.copy_from_slice(&bytes);

@@ -1,4 +1,4 @@
-//! Solution 2: prefixes in two levels, a binary search a thread.
+//! Solution 2: prefixes in two levels, one binary search per thread.
 
 use super::{Arena, ExpandPass, Features, Groups, SCAN_ITEMS, Strategy, kernels, tiles};
 

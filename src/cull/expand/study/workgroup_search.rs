@@ -1,4 +1,5 @@
-//! Solution 2 with the search shared: a binary search a workgroup, the rest in workgroup memory.
+//! Solution 2 with the search shared: one binary search per workgroup, the rest in workgroup
+//! memory.
 
 use super::{Arena, ExpandPass, Features, Groups, SCAN_ITEMS, Strategy, kernels, tiles};
 

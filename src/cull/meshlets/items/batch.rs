@@ -5,7 +5,7 @@ use crate::cull::{
     CullError, Expander, Expansion, Gpu, Version,
     expand::{ExpandInput, Sources},
     gpu::guard::guarded,
-    meshlets::pipelines::Slot,
+    meshlets::kernels::Slot,
 };
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, Buffer, ComputePass, Device,

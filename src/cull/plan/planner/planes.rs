@@ -41,7 +41,6 @@ impl<'a> RequestPlanes<'a> {
 
     /// The planes of a request, and whether they differ from the request before.
     pub fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> (&[ViewPlanes], bool) {
-        let is_far_first = request.order == Order::FarFirst;
         let radius = request.sphere.radius;
         let is_plain = |request: &CullRequest| {
             let errors = ErrorRange {
@@ -58,7 +57,7 @@ impl<'a> RequestPlanes<'a> {
                 && is_plain(last)
                 && is_plain(request)
                 && (last.sphere.radius == radius || self.are_of_all_sizes())
-                && (last.order == Order::FarFirst) == is_far_first
+                && last.is_far_first() == request.is_far_first()
         };
         if request.views.is_empty() {
             return (&[], false);

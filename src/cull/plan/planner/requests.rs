@@ -3,7 +3,7 @@
 use crate::cull::{
     layout::BLOCK,
     plan::PlanLimits,
-    request::{CoarserLevel, CullFrame, CullRequest, CullView, DrawShape, OcclusionView, Order},
+    request::{CullFrame, CullRequest, CullView, DrawShape, OcclusionView},
     store::{ResidentSets, region::Region},
 };
 
@@ -37,18 +37,13 @@ pub(in crate::cull) fn hidden_requests<'a>(
         .map(|request| *request as usize)
         .filter(move |request| {
             frame.requests.get(*request).is_some_and(|request| {
-                request.order != Order::FarFirst
+                !request.is_far_first()
                     && !request.thins()
                     && sets
                         .get(request.set)
                         .is_some_and(|set| set.regions.iter().all(fits))
             })
         })
-}
-
-/// The coarser levels of a request.
-pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
-    request.coarser.as_deref().unwrap_or_default()
 }
 
 /// The further shapes of a request at a level of detail.

@@ -1,9 +1,6 @@
 //! Requests as a plan takes them.
 
-use super::{
-    planes::RequestPlanes,
-    requests::{coarser, further_shapes},
-};
+use super::{planes::RequestPlanes, requests::further_shapes};
 use crate::cull::{
     layout::ViewPlanes,
     plan::{PlanRequest, RowRings},
@@ -50,8 +47,8 @@ impl Resolved {
                 planes.extend_from_slice(rows);
             }
             shapes.push(request.shape);
-            shapes.extend(coarser(request).iter().map(|level| level.shape));
-            let levels = 0..=coarser(request).len();
+            shapes.extend(request.coarser_levels().iter().map(|level| level.shape));
+            let levels = 0..request.level_count();
             more.extend(levels.flat_map(|level| further_shapes(request, level)));
             let rows = match request.views.is_empty() {
                 true => 0..0,

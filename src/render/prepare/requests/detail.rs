@@ -1,4 +1,5 @@
-//! The detail in which a set is drawn: its share of the levels, how it fades, how it is thinned out.
+//! The detail in which a set is drawn: its share of the levels, how it fades, how it is thinned
+//! out.
 
 use super::Requests;
 use crate::cull::{CoarserLevel, ErrorRange, layout::greatest_stretch};
