@@ -61,7 +61,7 @@ pub struct CullRequest {
     pub views: Vec<u32>,
     /// Which of the first 64 of `views` keep nothing in this frame: bit k is place k. Their rows
     /// stay in the plan, so that a set comes into view and leaves it without another plan.
-    pub resting: u64,
+    pub resting: u128,
 }
 
 impl CullRequest {
@@ -111,7 +111,7 @@ impl CullRequest {
     /// Whether the view at a place of `views` keeps nothing.
     #[must_use]
     pub fn rests_in(&self, place: usize) -> bool {
-        place < 64 && self.resting >> place & 1 == 1
+        place < 128 && self.resting >> place & 1 == 1
     }
 
     /// The sphere around what survivors draw at a level, the full mesh first.

@@ -336,7 +336,7 @@ fn sequences(
         for number in 0..6 {
             let mut changed = Vec::new();
             for (index, request) in scene.frame.requests.iter_mut().enumerate() {
-                let resting = u64::from(rests.random_bool(0.15));
+                let resting = u128::from(rests.random_bool(0.15));
                 if core::mem::replace(&mut request.resting, resting) != resting {
                     changed.push(index);
                 }

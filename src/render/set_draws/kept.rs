@@ -38,14 +38,22 @@ pub(in crate::render) struct MadeFor {
     pub views: u32,
 }
 
-/// Whether small sets have rows in all views: there are many sets, and few views.
+/// Whether small sets have rows in all views: there are many sets, and not too many rows.
 pub(in crate::render) fn many_rest(sets: usize, views: usize) -> bool {
-    sets >= MIN_RESTING_SETS && views <= MAX_RESTING_VIEWS && sets * views <= MAX_RESTING_ROWS
+    let max_rows = match views {
+        0..=FEW_VIEWS => MAX_RESTING_ROWS,
+        _ => MAX_ROWS_OF_LAMPS,
+    };
+    sets >= MIN_RESTING_SETS && views <= MAX_RESTING_VIEWS && sets * views <= max_rows
 }
 
 /// Fewer sets than this have rows only in the views that see them: another plan costs little.
 const MIN_RESTING_SETS: usize = 64;
-/// More views than these are mostly of lamps, which see few sets.
-const MAX_RESTING_VIEWS: usize = 8;
+/// [`CullRequest::resting`] has a bit for each of these.
+const MAX_RESTING_VIEWS: usize = 128;
 /// Number of rows that may rest: each takes some hundred bytes on the GPU per block.
 const MAX_RESTING_ROWS: usize = 1 << 17;
+/// More views than these are mostly of lamps, which see few sets.
+const FEW_VIEWS: usize = 8;
+/// Number of rows that may rest if there are more views: most of them rest at all times.
+const MAX_ROWS_OF_LAMPS: usize = 1 << 15;

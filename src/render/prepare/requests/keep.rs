@@ -285,7 +285,7 @@ impl Requests<'_, '_, '_> {
     fn set_views(
         &mut self,
         index: usize,
-        (views, resting): (&[u32], u64),
+        (views, resting): (&[u32], u128),
         changed: &mut Vec<usize>,
     ) -> Option<()> {
         let drawn = &self.draws.drawn[index];

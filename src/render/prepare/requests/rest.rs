@@ -15,7 +15,7 @@ impl Requests<'_, '_, '_> {
         set: &ExtractedSet,
         may_rest: bool,
         views: &mut Vec<u32>,
-    ) -> u64 {
+    ) -> u128 {
         views.clear();
         let seeing = self.draws.seen.views_of(place);
         if may_rest {
@@ -28,7 +28,7 @@ impl Requests<'_, '_, '_> {
     }
 
     /// The bits of all views.
-    pub(super) fn all_rest(&self) -> u64 {
-        1u64.checked_shl(self.views).map_or(u64::MAX, |bit| bit - 1)
+    pub(super) fn all_rest(&self) -> u128 {
+        1u128.checked_shl(self.views).map_or(u128::MAX, |bit| bit - 1)
     }
 }
