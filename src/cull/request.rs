@@ -59,7 +59,7 @@ pub struct CullRequest {
     pub order: Order,
     /// Indices of the views that cull it.
     pub views: Vec<u32>,
-    /// Which of the first 64 of `views` keep nothing in this frame: bit k is place k. Their rows
+    /// Which of the first 128 of `views` keep nothing in this frame: bit k is place k. Their rows
     /// stay in the plan, so that a set comes into view and leaves it without another plan.
     pub resting: u128,
 }
