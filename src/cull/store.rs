@@ -26,7 +26,7 @@ use bounds::BoundsBuilder;
 use core::ops::Range;
 use hashbrown::HashMap;
 use pages::Pages;
-use previous::Previous;
+use previous::PreviousCopies;
 use region::{Channels, Region, Room, SetId};
 use std::sync::Arc;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
@@ -59,7 +59,7 @@ pub struct InstanceStore {
     sets: ResidentSets,
     /// The resident sets that the GPU writes.
     written: HashMap<SetId, WrittenRoom>,
-    previous: Previous,
+    previous: PreviousCopies,
     bounds: Option<Arc<BoundsBuilder>>,
     /// Instances whose blocks have outdated bounds.
     stale: Vec<(SetId, Range<usize>)>,
@@ -109,7 +109,7 @@ impl InstanceStore {
             pages: Pages::new(device, page_limit, keeps_cpu_copy),
             sets: ResidentSets::default(),
             written: HashMap::new(),
-            previous: Previous::default(),
+            previous: PreviousCopies::default(),
             bounds,
             stale: Vec::new(),
             no_channel,

@@ -18,7 +18,7 @@ pub(crate) struct Auto {
     /// Whether nearly all blocks were crossed when they were last classified.
     is_crossed: bool,
     /// Set while blocks are not classified because nearly all were crossed.
-    unclassified: Option<Unclassified>,
+    unclassified: Option<UnclassifiedRun>,
     /// Whether the last frame was one of [`Compaction::LookBack`]. It shares no buffer with the
     /// others, so it ends only a tenth beyond a border: a count that swings about the border does
     /// not create buffers each time.
@@ -36,9 +36,9 @@ pub(crate) struct FrameSize {
     pub has_levels: bool,
 }
 
-/// The frame in which classification stopped.
+/// Frames in a row whose blocks are not classified, by the one in which that began.
 #[derive(Clone, Copy, Debug)]
-struct Unclassified {
+struct UnclassifiedRun {
     since_frame: u64,
     tests: u64,
     /// Share of the tests that were visible, in percent.
@@ -106,7 +106,7 @@ impl Auto {
             // Classify until the counters arrive.
             (self.unclassified, self.is_crossed) = (None, false);
         } else if self.is_crossed {
-            self.unclassified = Some(Unclassified {
+            self.unclassified = Some(UnclassifiedRun {
                 since_frame: frame,
                 tests,
                 visible,

@@ -35,7 +35,7 @@ pub(super) struct Inputs<'a> {
 
 /// What bind groups are made for.
 #[derive(Clone, Copy, PartialEq)]
-struct Bound {
+struct BoundInputs {
     form: Form,
     inputs: (BatchVersion, Version),
     pyramid: Option<Version>,
@@ -69,7 +69,7 @@ pub(super) struct MeshletBatch {
     /// What the expansion was refused for: it is tried again when that changes.
     refused: Option<Needs>,
     /// What the bind groups were made for.
-    bound: Option<Bound>,
+    bound: Option<BoundInputs>,
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
     /// Number of work items if every instance survived.
@@ -255,7 +255,7 @@ impl MeshletBatch {
             replaced = true;
         }
         let is_unbound = self.items.as_ref().is_some_and(ItemBatch::is_unbound);
-        let bound = Some(Bound {
+        let bound = Some(BoundInputs {
             form,
             inputs: inputs.version,
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),

@@ -16,7 +16,7 @@ use crate::cull::{
 use wgpu::{BindGroup, Buffer, Device};
 
 /// A compiled kernel.
-struct Built {
+struct BuiltKernel {
     stage: MeshletStage,
     kernel: &'static Kernel,
     program: Program<Slot>,
@@ -36,7 +36,7 @@ pub(super) struct BatchWork<'a> {
 pub(super) struct Pipelines {
     tier: CullingTier,
     checks: bool,
-    built: Vec<Built>,
+    built: Vec<BuiltKernel>,
     /// The forms whose kernels were compiled.
     forms: Vec<(Form, OnDemand<()>)>,
     /// Workgroups of a dispatch at most.
@@ -162,7 +162,7 @@ fn build(
     (stage, kernel): (MeshletStage, &'static Kernel),
     (tier, checks): (CullingTier, bool),
     edit: &StageEdit,
-) -> Result<Built, CullError> {
+) -> Result<BuiltKernel, CullError> {
     let label = stage.name();
     let job = KernelJob {
         tier,
@@ -181,7 +181,7 @@ fn build(
     };
     let reads = kernel.reads.iter().map(|slot| bind(slot, Access::Read));
     let writes = kernel.writes.iter().map(|slot| bind(slot, Access::Write));
-    Ok(Built {
+    Ok(BuiltKernel {
         stage,
         kernel,
         program: Program::build(device, &job, reads.chain(writes))?,

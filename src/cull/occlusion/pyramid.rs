@@ -114,11 +114,11 @@ pub struct Pyramid {
     shape: DepthPyramid,
     texels: Growable,
     uniform: Table,
-    bound: Option<Bound>,
+    bound: Option<BoundDepth>,
 }
 
 /// What is bound, while it stays.
-struct Bound {
+struct BoundDepth {
     depth: TextureView,
     /// Of each pass.
     groups: Vec<BindGroup>,
@@ -221,7 +221,7 @@ impl Pyramid {
                 .map(|program| bind(gpu.device, program, depth, &self.texels, &self.uniform))
                 .collect()
         })?;
-        self.bound = Some(Bound {
+        self.bound = Some(BoundDepth {
             depth: depth.clone(),
             groups,
         });

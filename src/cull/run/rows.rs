@@ -8,7 +8,7 @@ use crate::cull::{
     CullError, Gpu,
     gpu::{
         binding::{Access, Bind},
-        buffer::{Growable, Table, Written},
+        buffer::{Growable, Table, TableWrite},
         guard::guarded,
         kernel::KernelJob,
         limits::dispatch_2d,
@@ -63,14 +63,14 @@ pub(in crate::cull) struct FilledRows {
     sources: Table,
     rows: Growable,
     /// What the bind group was made for.
-    bound: Option<Bound>,
+    bound: Option<BoundInputs>,
     bind_group: Option<BindGroup>,
     filler: Arc<RowFiller>,
 }
 
 /// Places of what the kernel reads.
 #[derive(Clone, Copy, PartialEq)]
-struct Bound {
+struct BoundInputs {
     tables: Version,
     views_of_rows: TablePlace,
     views: TablePlace,
@@ -112,19 +112,19 @@ impl FilledRows {
         &mut self,
         gpu: Gpu<'_>,
         (plan, changed): (&BatchPlan, Changed<'_>),
-        chunks: (&Buffer, Written),
+        chunks: (&Buffer, TableWrite),
         (tables, views): (&mut FrameTables, TablePlace),
     ) -> Result<(u64, bool), CullError> {
         let rows = plan.sources.len();
         let written = match changed {
             _ if self.bound.is_none() => self.sources.write(gpu, &plan.sources)?,
-            Changed::Nothing => Written::default(),
+            Changed::Nothing => TableWrite::default(),
             Changed::Some(mends) => (self.sources).write_some(gpu, &plan.sources, &mends.rows)?,
             Changed::All => self.sources.write(gpu, &plan.sources)?,
         };
         let bytes = (rows * size_of::<ChunkView>()) as u64;
         let replaced = self.rows.reserve(gpu.device, bytes)?;
-        let bound = Bound {
+        let bound = BoundInputs {
             views_of_rows: tables.push(&plan.views_of_rows)?,
             tables: tables.version(),
             views,

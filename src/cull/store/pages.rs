@@ -18,7 +18,7 @@ use crate::{
     instance::PackedInstance,
 };
 use core::ops::Range;
-use expected::Expected;
+use expected::ExpectedSets;
 use free::FreeGranules;
 use tenants::Tenants;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
@@ -65,7 +65,7 @@ impl PageCopy {
 /// All pages of a culler.
 pub(crate) struct Pages {
     slots: Vec<Option<Page>>,
-    expected: Expected,
+    expected: ExpectedSets,
     /// Largest number of instances in one buffer: a multiple of [`BLOCK`].
     page_limit: u32,
     keep_cpu_copy: bool,
@@ -100,7 +100,7 @@ impl Pages {
     pub fn new(device: &Device, page_limit: u32, keep_cpu_copy: bool) -> Self {
         Self {
             slots: Vec::new(),
-            expected: Expected::default(),
+            expected: ExpectedSets::default(),
             page_limit,
             keep_cpu_copy,
             belt: UploadBelt::new(device),
@@ -113,7 +113,7 @@ impl Pages {
     #[cfg(feature = "testing")]
     pub fn clear(&mut self, page_limit: u32) {
         self.slots.clear();
-        self.expected = Expected::default();
+        self.expected = ExpectedSets::default();
         self.page_limit = page_limit;
         self.version.bump();
     }
@@ -128,7 +128,7 @@ impl Pages {
             let tenants = self.tenants(len, Room::of(channels), channels);
             (id, len, channels, tenants)
         });
-        self.expected = Expected::new(sets, self.page_limit);
+        self.expected = ExpectedSets::new(sets, self.page_limit);
     }
 
     /// Allocates room for `len` instances in pages of the same tenants, or in a new page.
