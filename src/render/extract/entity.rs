@@ -7,7 +7,8 @@ use crate::render::{
     components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
     extracted_set::ExtractedSet,
     lods::{
-        AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share,
+        AggregateDetail, ImpostorOf, InstanceShare, InstanceVisibilityRange, SetImpostor, SetLods,
+        SetRange,
     },
     meshlets::MeshletMesh3d,
     occlusion::NoOcclusionCulling,
@@ -134,7 +135,7 @@ fn thin_below(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
 
 /// Which of the set's instances the entity draws. Errors are in the units of the full entity's
 /// mesh.
-fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
+fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> InstanceShare {
     let offset = match full {
         Some(full) => full.offset,
         None => item.offset,
@@ -142,17 +143,17 @@ fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
     let offset = offset.and_then(InstanceOffset::checked);
     let stretch = stretch_of(offset.as_ref());
     match (full, item.impostor) {
-        (Some(full), _) => Share::Far {
+        (Some(full), _) => InstanceShare::Far {
             full: full.entity.into(),
             error: full
                 .impostor
                 .map_or(f32::INFINITY, |known| known.error * stretch),
             levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
         },
-        (None, Some(impostor)) => Share::Near {
+        (None, Some(impostor)) => InstanceShare::Near {
             impostor: impostor.entity.into(),
             error: impostor.error * stretch,
         },
-        (None, None) => Share::All,
+        (None, None) => InstanceShare::All,
     }
 }

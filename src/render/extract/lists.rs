@@ -6,7 +6,7 @@
 use super::entity::{SetEntityItem, fades};
 use crate::cull::SetId;
 use crate::instance::InstanceSet;
-use crate::render::{extracted_set::ExtractedSet, lods::Share, upload::KnownSets};
+use crate::render::{extracted_set::ExtractedSet, lods::InstanceShare, upload::KnownSets};
 use bevy::{
     ecs::entity::{EntityHashMap, EntityHashSet},
     platform::collections::HashSet,
@@ -85,7 +85,8 @@ impl SetLists {
             let place = self.places.get(entity);
             let set = place.and_then(|place| self.sets[*place].as_ref());
             // One that comes back would be there twice.
-            self.gone.contains(entity) || set.is_some_and(|set| !matches!(set.share, Share::All))
+            self.gone.contains(entity)
+                || set.is_some_and(|set| !matches!(set.share, InstanceShare::All))
         };
         are_many_gone || changed.iter().any(concerns_others)
     }

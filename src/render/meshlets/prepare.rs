@@ -12,7 +12,7 @@ use crate::{
         draw_slots::DrawSlots,
         gpu::RenderGpu,
         materials::{DrawnFaces, PassFaces, is_blended},
-        occlusion::{DrawnLists, Way},
+        occlusion::{DrawnLists, HidingWay},
         set_draws::SetDraws,
         settings::GpuCullingSettings,
         views::{FrameView, ViewKind, view_at},
@@ -154,7 +154,7 @@ fn meshlet_requests(
         let views = request.views.iter();
         let draws_visible = views.map(|view| {
             let view = view_at(&draws.views, *view);
-            view.is_some_and(|view| lists.view(&view.key, Way::Prepass).is_some())
+            view.is_some_and(|view| lists.view(&view.key, HidingWay::Prepass).is_some())
         });
         requests.push(MeshletRequest {
             request: drawn.of.request,

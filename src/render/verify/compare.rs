@@ -9,7 +9,8 @@ use crate::{
         reference::{self, Placed},
     },
     render::{
-        culler::GpuCuller, gpu::RenderGpu, groups::Joined, set_draws::SetDraws, views::view_at,
+        culler::GpuCuller, gpu::RenderGpu, groups::RequestShape, set_draws::SetDraws,
+        views::view_at,
     },
 };
 use bevy::{platform::collections::HashSet, prelude::*};
@@ -121,7 +122,7 @@ pub(in crate::render) fn verify_survivors(
 fn compare_hiding(
     culler: &Culler,
     gpu: Gpu<'_>,
-    (of, place, view): (Joined, usize, u32),
+    (of, place, view): (RequestShape, usize, u32),
     (set, parts): (&Copied, &[TwinPart]),
     verdict: &mut Verdict,
 ) -> Result<(), String> {
