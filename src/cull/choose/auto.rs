@@ -4,8 +4,9 @@ use super::tuning::Tuning;
 use crate::cull::{
     Compaction, DrawList, FrameCounts,
     policy::{
-        FEW_TESTS_WITH_LEVELS, LOOK_AGAIN, MAX_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED,
-        ONE_PASS_WITH_LEVELS,
+        MAX_ONE_PASS_TESTS_WITH_LEVELS, MAX_STRIPS, MAX_UNCLASSIFIED_TESTS_WITH_LEVELS,
+        MAX_VISIBLE_CHANGE_PERCENT, NEARLY_ALL_CROSSED_PERCENT, NEARLY_ALL_VISIBLE_PERCENT,
+        RECLASSIFY_AFTER,
     },
 };
 
@@ -58,7 +59,7 @@ impl Auto {
         });
         self.visible = (sums.0 > 0).then(|| sums.1 * 100 / sums.0);
         if let Some((blocks, crossed)) = counts.crossed_blocks {
-            self.is_crossed = crossed * 100 >= blocks * NEARLY_ALL_CROSSED;
+            self.is_crossed = crossed * 100 >= blocks * NEARLY_ALL_CROSSED_PERCENT;
         }
     }
 
@@ -72,7 +73,7 @@ impl Auto {
         }
         let max_strips = MAX_STRIPS + tenth(MAX_STRIPS);
         let max_tests = match size.has_levels {
-            true => ONE_PASS_WITH_LEVELS + tenth(ONE_PASS_WITH_LEVELS),
+            true => MAX_ONE_PASS_TESTS_WITH_LEVELS + tenth(MAX_ONE_PASS_TESTS_WITH_LEVELS),
             false => u64::MAX,
         };
         self.one_pass = step == Compaction::LookBack && strips <= max_strips && tests <= max_tests;
@@ -81,7 +82,7 @@ impl Auto {
             return step;
         }
         if step == Compaction::LookBack && !self.one_pass {
-            let classifies = size.has_levels && tests > FEW_TESTS_WITH_LEVELS;
+            let classifies = size.has_levels && tests > MAX_UNCLASSIFIED_TESTS_WITH_LEVELS;
             step = if classifies && has(Compaction::Classify) {
                 Compaction::Classify
             } else {
@@ -89,7 +90,7 @@ impl Auto {
             };
         }
         let visible = self.visible.unwrap_or(0);
-        let nearly_all = visible >= NEARLY_ALL && has(Compaction::Classify);
+        let nearly_all = visible >= NEARLY_ALL_VISIBLE_PERCENT && has(Compaction::Classify);
         if nearly_all && [Compaction::VoteScanCompact, Compaction::Classify].contains(&step) {
             self.unclassified = None;
             return Compaction::Classify;
@@ -99,8 +100,8 @@ impl Auto {
         }
         if let Some(then) = self.unclassified {
             let is_same = then.tests.abs_diff(tests) * 10 <= then.tests
-                && then.visible.abs_diff(visible) <= MOVED;
-            if is_same && frame - then.since_frame < LOOK_AGAIN {
+                && then.visible.abs_diff(visible) <= MAX_VISIBLE_CHANGE_PERCENT;
+            if is_same && frame - then.since_frame < RECLASSIFY_AFTER {
                 return Compaction::VoteScanCompact;
             }
             // Classify until the counters arrive.
@@ -185,11 +186,11 @@ mod tests {
         auto.learn(&counts(12_000, 5000, Some((10, 10))));
         assert_eq!(auto.pick(&tuning(), size(12_000, 1), 7), VoteScanCompact);
         assert_eq!(
-            auto.pick(&tuning(), size(12_000, 1), 7 + LOOK_AGAIN - 1),
+            auto.pick(&tuning(), size(12_000, 1), 7 + RECLASSIFY_AFTER - 1),
             VoteScanCompact
         );
         assert_eq!(
-            auto.pick(&tuning(), size(12_000, 1), 7 + LOOK_AGAIN),
+            auto.pick(&tuning(), size(12_000, 1), 7 + RECLASSIFY_AFTER),
             Classify
         );
     }

@@ -2,7 +2,7 @@
 //! its first set.
 
 use super::tenants::Tenants;
-use crate::cull::store::region::{Channels, Room, SetId};
+use crate::cull::store::region::{Channels, RegionLayout, SetId};
 
 /// Sets without room, in the order in which they will get it.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl ExpectedSets {
         limit: u32,
     ) -> Self {
         let newcomer = |(id, len, channels, tenants): (SetId, u32, Channels, Tenants)| {
-            let (factor, granule) = (Room::of(channels).factor(), tenants.granule());
+            let (factor, granule) = (RegionLayout::of(channels).factor(), tenants.granule());
             let max = (limit / granule / factor).max(1);
             ExpectedSet {
                 id,
