@@ -122,8 +122,8 @@ pub(super) fn extract_sets(
     };
     if reads_all {
         for item in &sources.entities {
-            let full = parent_of(&item, &sources.entities);
-            if let Some(set) = reader.read(&item, full.as_ref()) {
+            let parent = parent_of(&item, &sources.entities);
+            if let Some(set) = reader.read(&item, parent.as_ref()) {
                 reader.lists.add(set);
             }
         }
@@ -203,8 +203,8 @@ fn note_all(sets: &mut GpuCuller, sources: &Sources) {
     sets.roster.start(&sources.changes);
     sets.lists.start_again(sets.frame);
     for item in &sources.entities {
-        let full = parent_of(&item, &sources.entities);
-        sets.lists.note(&item, full.as_ref());
+        let parent = parent_of(&item, &sources.entities);
+        sets.lists.note(&item, parent.as_ref());
     }
 }
 

@@ -97,8 +97,8 @@ impl SetLists {
         self.sets.get_mut(*place)?.as_mut()
     }
 
-    /// Notes an entity, and what it asks for. `full` is the entity whose impostor it is.
-    pub(super) fn note(&mut self, item: &SetEntityItem, full: Option<&SetEntityItem>) {
+    /// Notes an entity, and what it asks for. `parent` is the entity whose impostor it is.
+    pub(super) fn note(&mut self, item: &SetEntityItem, parent: Option<&SetEntityItem>) {
         let entity = MainEntity::from(item.entity);
         self.entities_read += 1;
         self.entities.insert(entity);
@@ -110,7 +110,7 @@ impl SetLists {
             }
         };
         put(&mut self.asks_expanded, item.asks_expanded);
-        put(&mut self.fading, fades(item, full));
+        put(&mut self.fading, fades(item, parent));
         put(&mut self.lightmapped, item.is_lightmapped);
         put(&mut self.unculled, item.keep_all);
     }

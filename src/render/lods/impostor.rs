@@ -71,9 +71,9 @@ pub(in crate::render) enum InstanceShare {
     All,
     /// Those that the impostor does not draw.
     Near { impostor: MainEntity, error: f32 },
-    /// Those that the other entity does not draw. It may have this number of levels.
+    /// Those that the parent does not draw. It may have this number of levels.
     Far {
-        full: MainEntity,
+        parent: MainEntity,
         error: f32,
         levels: u32,
     },

@@ -24,13 +24,13 @@ impl Requests<'_, '_, '_> {
             }
             InstanceShare::Near { .. } | InstanceShare::All => ErrorRange::default(),
             InstanceShare::Far {
-                full,
+                parent,
                 error,
                 levels,
             } => ErrorRange {
                 start: Some(error),
                 end: None,
-                levels_before: levels.max(self.meshes.own_levels(full)),
+                levels_before: levels.max(self.meshes.own_levels(parent)),
             },
         }
     }
@@ -56,7 +56,7 @@ impl Requests<'_, '_, '_> {
             && has_levels
             && match set.share {
                 // It fades in only if what it replaces fades out.
-                InstanceShare::Far { full, .. } => does_fade(&full),
+                InstanceShare::Far { parent, .. } => does_fade(&parent),
                 InstanceShare::Near { .. } | InstanceShare::All => true,
             };
         // Sizes are measured in errors, also if no error is allowed.
