@@ -87,7 +87,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, expanded, meshlets, (lists, levels), (batch_sets, slots), clock): SystemParamItem<
+        (culling, draws, expanded, meshlets, (lists, levels), (batch_sets, slots), clock): SystemParamItem<
             'w,
             '_,
             Self::Param,
@@ -98,7 +98,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         let draws = draws.into_inner();
         let expanded = expanded.into_inner();
         let meshlets = meshlets.into_inner();
-        let Some(culler) = &gpu.into_inner().culler else {
+        let Some(culler) = &culling.into_inner().culler else {
             return RenderCommandResult::Skip;
         };
         let Some(EntityDraws { place, drawn, mesh }) = draws.find(item.main_entity()) else {

@@ -93,7 +93,7 @@ impl Reader<'_> {
 /// Notes in `unsettled` the sets in use that may have something to upload, in the order in which
 /// they were first met. Returns whether each set in use is still there.
 pub(super) fn look_at_assets(
-    sets: &mut GpuCuller,
+    culling: &mut GpuCuller,
     assets: &Assets<InstanceSet>,
     buffers: &mut InstanceBuffers,
     unsettled: &mut Vec<AssetId<InstanceSet>>,
@@ -104,7 +104,7 @@ pub(super) fn look_at_assets(
         roster,
         lists,
         ..
-    } = sets
+    } = culling
     else {
         return false;
     };

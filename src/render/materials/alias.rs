@@ -53,7 +53,7 @@ pub(in crate::render) struct MaterialAliases {
     /// Entities that have an alias.
     entities: MainEntityHashMap<EntityAlias>,
     /// Number of aliases made so far.
-    made: u128,
+    alias_count: u128,
     /// Materials of which the log says why sets with them are not drawn.
     told: Told<AliasKey>,
     /// Entities that are drawn from a `MeshUniform` per survivor.
@@ -139,7 +139,7 @@ pub(in crate::render) struct Materials<'w> {
     reason = "a system's parameters are its data"
 )]
 pub(in crate::render) fn alias_materials(
-    gpu: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     mut reshown: ResMut<ReshownSets>,
     shaders: Res<InstancedShaders>,
     mut aliases: ResMut<MaterialAliases>,
@@ -152,15 +152,15 @@ pub(in crate::render) fn alias_materials(
     let aliases = &mut *aliases;
     aliases.visited.clear();
     let reshown = reshown.take();
-    let lists = &gpu.lists;
-    let is_next = core::mem::replace(&mut aliases.extracted_in, gpu.frame) + 1 == gpu.frame;
+    let lists = &culling.lists;
+    let is_next = core::mem::replace(&mut aliases.extracted_in, culling.frame) + 1 == culling.frame;
     if lists.entities.is_empty() && aliases.settled.is_empty() && aliases.entities.is_empty() {
         return;
     }
     let able = DeviceSupport {
-        is_on: gpu.culler.is_some(),
-        can_expand: can_expand(gpu.culler.as_ref()),
-        vertex_buffers: gpu.vertex_buffers,
+        is_on: culling.culler.is_some(),
+        can_expand: can_expand(culling.culler.as_ref()),
+        vertex_buffers: culling.vertex_buffers,
     };
     // Bevy's wireframes, too, read one MeshUniform per instance.
     let asked = |entity: &MainEntity| {
@@ -415,10 +415,10 @@ impl MaterialAliases {
         }
         let users = known.map_or(0, |alias| alias.users);
         let id = known.map(|alias| alias.id).unwrap_or_else(|| {
-            self.made += 1;
+            self.alias_count += 1;
             UntypedAssetId::Uuid {
                 type_id: key.original.type_id(),
-                uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
+                uuid: Uuid::from_u128(FIRST_ALIAS + self.alias_count),
             }
         });
         if self.told.is_new(key) {

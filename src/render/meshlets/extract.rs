@@ -37,7 +37,7 @@ type MeshletEntity = (
 )]
 pub(in crate::render) fn extract_meshlets(
     mut gpu: ResMut<GpuMeshlets>,
-    sets: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     settings: Res<GpuCullingSettings>,
     entities: Extract<Query<MeshletEntity, Without<CullingRadius>>>,
     offsets: Extract<Query<&InstanceOffset>>,
@@ -52,7 +52,7 @@ pub(in crate::render) fn extract_meshlets(
     if entities.is_empty() && gpu.known.is_empty() {
         return;
     }
-    gpu.follow(&sets, &settings, &device, room.0);
+    gpu.follow(&culling, &settings, &device, room.0);
     let Some(culler) = &mut gpu.culler else {
         return;
     };

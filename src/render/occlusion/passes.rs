@@ -112,7 +112,7 @@ impl CameraWay for Prepass {
 /// Records late lists.
 #[derive(SystemParam)]
 struct LateLists<'w> {
-    gpu: ResMut<'w, GpuCuller>,
+    culling: ResMut<'w, GpuCuller>,
     meshlets: ResMut<'w, GpuMeshlets>,
     batch_sets: Res<'w, BatchSets>,
     lists: ResMut<'w, DrawnLists>,
@@ -126,8 +126,8 @@ impl LateLists<'_> {
     /// late.
     fn record(&mut self, key: &RetainedViewEntity, way: HidingWay, context: &mut RenderContext) {
         let _timer = self.clock.start(CpuStage::Record);
-        let gpu = &mut *self.gpu;
-        let (Some(index), Some(culler)) = (self.lists.view(key, way), &mut gpu.culler) else {
+        let culling = &mut *self.culling;
+        let (Some(index), Some(culler)) = (self.lists.view(key, way), &mut culling.culler) else {
             return;
         };
         let recorder = context.diagnostic_recorder();
@@ -137,8 +137,8 @@ impl LateLists<'_> {
         let on = Gpu::new(self.device.wgpu_device(), &self.queue);
         let encoder = context.command_encoder();
         let recorded = culler.record_late(on, encoder, index, &mut passes);
-        gpu.recorded.passes += recorded.passes;
-        gpu.recorded.dispatches += recorded.dispatches;
+        culling.recorded.passes += recorded.passes;
+        culling.recorded.dispatches += recorded.dispatches;
         if let Some(meshlets) = &mut self.meshlets.culler {
             meshlets.record_late(culler, on.device, encoder, index, &mut passes);
         }

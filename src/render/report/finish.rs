@@ -102,7 +102,7 @@ impl ReportInbox {
     reason = "a system's parameters are its data"
 )]
 pub(in crate::render) fn finish_culling(
-    mut gpu: ResMut<GpuCuller>,
+    mut culling: ResMut<GpuCuller>,
     mut meshlets: ResMut<GpuMeshlets>,
     draws: Res<SetDraws>,
     device: Res<RenderDevice>,
@@ -125,10 +125,10 @@ pub(in crate::render) fn finish_culling(
     (mut told_overflow, mut waited): (Local<u64>, Local<bool>),
 ) {
     let timer = clock.start(CpuStage::Finish);
-    let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
+    let (tier, recorded) = (culling.tier(), core::mem::take(&mut culling.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
-    let entities_read = gpu.lists.entities_read;
-    let Some(culler) = &mut gpu.culler else {
+    let entities_read = culling.lists.entities_read;
+    let Some(culler) = &mut culling.culler else {
         // The last report is of a device that is gone, or of settings that were refused.
         drop(timer);
         *report = CullingReport {

@@ -30,16 +30,18 @@ fn is_borderline(distance: f32, placed: &Placed) -> bool {
 /// everything can be read.
 pub(in crate::render) fn verify_survivors(
     verifier: Res<Verifier>,
-    sets: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     draws: Res<SetDraws>,
     gpu: RenderGpu,
 ) {
     let Ok(mut state) = verifier.0.lock() else {
         return;
     };
-    let Some(culler) = &sets.culler else { return };
+    let Some(culler) = &culling.culler else {
+        return;
+    };
     // Sets are copied at extraction: a request that came after it is for the next frame.
-    if !state.requested || state.sets.is_empty() && sets.lists.len() > 0 {
+    if !state.requested || state.sets.is_empty() && culling.lists.len() > 0 {
         return;
     }
     for (id, copied) in &mut state.sets {
