@@ -23,7 +23,7 @@ pub(crate) struct Auto {
     /// Whether the last frame was one of [`Compaction::LookBack`]. It shares no buffer with the
     /// others, so it ends only a tenth beyond a border: a count that swings about the border does
     /// not create buffers each time.
-    one_pass: bool,
+    takes_one_pass: bool,
 }
 
 /// How much there is to test in a frame.
@@ -66,7 +66,7 @@ impl Auto {
     /// The compaction for frame `frame` of this size.
     pub fn pick(&mut self, tuning: &Tuning, size: FrameSize, frame: u64) -> Compaction {
         let FrameSize { tests, strips, .. } = size;
-        let tenth = |value: u64| if self.one_pass { value / 10 } else { 0 };
+        let tenth = |value: u64| if self.takes_one_pass { value / 10 } else { 0 };
         let mut step = tuning.pick(tests);
         if tuning.pick(tests - tenth(tests)) == Compaction::LookBack {
             step = Compaction::LookBack;
@@ -76,12 +76,13 @@ impl Auto {
             true => MAX_ONE_PASS_TESTS_WITH_LEVELS + tenth(MAX_ONE_PASS_TESTS_WITH_LEVELS),
             false => u64::MAX,
         };
-        self.one_pass = step == Compaction::LookBack && strips <= max_strips && tests <= max_tests;
+        self.takes_one_pass =
+            step == Compaction::LookBack && strips <= max_strips && tests <= max_tests;
         let has = |one: Compaction| tuning.has(one);
         if !has(Compaction::VoteScanCompact) {
             return step;
         }
-        if step == Compaction::LookBack && !self.one_pass {
+        if step == Compaction::LookBack && !self.takes_one_pass {
             let classifies = size.has_levels && tests > MAX_UNCLASSIFIED_TESTS_WITH_LEVELS;
             step = if classifies && has(Compaction::Classify) {
                 Compaction::Classify

@@ -18,7 +18,7 @@ use crate::cull::{
 /// What a compaction is made of.
 pub(crate) struct Strategy {
     /// Whether the survivors of a row are in a defined order.
-    pub ordered: bool,
+    pub is_ordered: bool,
     /// Whether it needs ballots: the tier `Subgroup`.
     pub needs_subgroups: bool,
     /// The division of the arena.

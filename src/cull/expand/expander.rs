@@ -279,7 +279,7 @@ impl Expander {
         let Some(first) = self.kernels.passes.first() else {
             return Ok(());
         };
-        let slices = if self.kernels.merged {
+        let slices = if self.kernels.is_merged {
             1
         } else {
             EXPAND_BUCKETS + 1
@@ -325,7 +325,7 @@ impl Expander {
         if let Some(group) = group {
             pass.set_bind_group(1, group, &[]);
         }
-        let slices = if self.kernels.merged {
+        let slices = if self.kernels.is_merged {
             0..1
         } else {
             1..EXPAND_BUCKETS + 1

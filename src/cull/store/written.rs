@@ -52,7 +52,7 @@ impl InstanceStore {
             return Err(CullError::WrittenOnCpu(id.0));
         }
         let layout = RegionLayout {
-            previous: channels.previous,
+            keeps_previous: channels.previous,
             is_private: true,
         };
         let active = active.min(capacity);
@@ -60,7 +60,7 @@ impl InstanceStore {
             && let Some(written) = self.written.get_mut(&id)
             && set.layout == layout
             && set.channels == channels
-            && (written.capacity, written.classify) == (capacity, classify)
+            && (written.capacity, written.is_classified) == (capacity, classify)
             && written.noted.is_some() == noted
         {
             if let Some(noted) = &mut written.noted
@@ -87,7 +87,7 @@ impl InstanceStore {
         }
         let written = WrittenRoom {
             capacity,
-            classify,
+            is_classified: classify,
             noted: noted.then(|| {
                 let mut all = NotedWrites::default();
                 all.add(0..capacity);

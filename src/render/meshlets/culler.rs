@@ -46,7 +46,7 @@ pub(super) struct KnownMeshlets {
     /// The version of its mesh ([`MadeMesh`](super::component::MadeMesh)).
     pub version: u64,
     /// Whether the engine refused it.
-    pub refused: bool,
+    pub is_refused: bool,
     /// Whether an entity has it in this frame.
     pub is_used: bool,
 }
