@@ -111,7 +111,7 @@ impl Compaction {
     /// Whether the ids of each row are in a defined order, the same in every run.
     #[must_use]
     pub const fn is_ordered(self) -> bool {
-        self.strategy().ordered
+        self.strategy().is_ordered
     }
 
     /// Whether it sorts the blocks of each row near first

@@ -81,7 +81,7 @@ impl Expansion {
     /// bucket). Items run concurrently in either case.
     #[must_use]
     pub const fn is_ordered(self) -> bool {
-        self.strategy().ordered
+        self.strategy().is_ordered
     }
 
     /// Number of entries of a source with `items` items in a list that grows; 0 if there is none.
@@ -98,7 +98,7 @@ impl Expansion {
     /// Whether pass 2 has a dispatch for each bucket that can be merged into one.
     #[must_use]
     pub const fn has_buckets(self) -> bool {
-        self.strategy().buckets
+        self.strategy().has_buckets
     }
 
     /// Features that some expansion uses if the adapter has them.

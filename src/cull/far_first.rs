@@ -10,7 +10,7 @@ use crate::cull::{
     gpu::{Gpu, on_demand::OnDemand},
     layout::FarFirstJob,
     plan::{
-        planned::{BatchKey, Planned},
+        planned::{BatchKey, PlannedBatches},
         planner::Planner,
     },
     policy::{KEEP_FRAMES, RETRY_AFTER},
@@ -95,7 +95,7 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        all: (&Planned, &Runner, &InstanceStore),
+        all: (&PlannedBatches, &Runner, &InstanceStore),
         index: usize,
     ) {
         let (planned, ..) = all;
@@ -124,7 +124,7 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        (_, runner, store): (&Planned, &Runner, &InstanceStore),
+        (_, runner, store): (&PlannedBatches, &Runner, &InstanceStore),
         key: BatchKey,
         jobs: &[FarFirstJob],
     ) -> Result<(), CullError> {

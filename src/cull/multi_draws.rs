@@ -40,7 +40,7 @@ pub struct WantedDraws {
 
 /// A buffer that the kernel binds; its number in the shader.
 #[derive(Clone, Copy)]
-enum Slot {
+enum Resource {
     Wanted = 0,
     Args = 1,
     Gathered = 2,
@@ -50,7 +50,7 @@ enum Slot {
 
 /// The multi-draws of a frame.
 pub struct MultiDraws {
-    program: Program<Slot>,
+    program: Program<Resource>,
     /// The wanted commands of all batches.
     wanted: Table,
     gathered: Growable,
@@ -107,14 +107,14 @@ impl MultiDraws {
     /// # Errors
     /// [`CullError`]: the device refuses the kernel or a buffer.
     pub fn new(device: &Device) -> Result<Self, CullError> {
-        let bind = |slot: Slot, access| Bind::at(slot as u32, slot, access);
+        let bind = |resource: Resource, access| Bind::at(resource as u32, resource, access);
         let job = KernelJob::on_all_tiers("gather_draws", &kernels::GATHER_DRAWS, true);
         let binds = [
-            bind(Slot::Wanted, Access::Read),
-            bind(Slot::Args, Access::Read),
-            bind(Slot::Gathered, Access::Write),
-            bind(Slot::MultiDraws, Access::Read),
-            bind(Slot::Counts, Access::Write),
+            bind(Resource::Wanted, Access::Read),
+            bind(Resource::Args, Access::Read),
+            bind(Resource::Gathered, Access::Write),
+            bind(Resource::MultiDraws, Access::Read),
+            bind(Resource::Counts, Access::Write),
         ];
         let program = Program::build(device, &job, binds.into_iter())?;
         guarded(device, "buffers of multi-draws", || {
@@ -201,16 +201,16 @@ impl MultiDraws {
                 continue;
             };
             let bind_group = guarded(device, "bind groups of multi-draws", || {
-                self.program.bind(device, |slot| match slot {
-                    Slot::Wanted => batch.commands(&self.wanted.gpu.buffer, size_of::<u32>()),
-                    Slot::Args => args.as_entire_binding(),
-                    Slot::Gathered => {
+                self.program.bind(device, |resource| match resource {
+                    Resource::Wanted => batch.commands(&self.wanted.gpu.buffer, size_of::<u32>()),
+                    Resource::Args => args.as_entire_binding(),
+                    Resource::Gathered => {
                         batch.commands(&self.gathered.buffer, size_of::<DrawCommand>())
                     }
-                    Slot::MultiDraws => {
+                    Resource::MultiDraws => {
                         batch.multi_draws(&self.multi_draws.gpu.buffer, size_of::<[u32; 2]>())
                     }
-                    Slot::Counts => batch.multi_draws(&self.counts.buffer, size_of::<u32>()),
+                    Resource::Counts => batch.multi_draws(&self.counts.buffer, size_of::<u32>()),
                 })
             })?;
             (batch.bound, batch.bind_group) = (bound, Some(bind_group));

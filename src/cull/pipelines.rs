@@ -88,21 +88,21 @@ impl Pipelines {
     /// Whether the passes read the bounds of blocks.
     pub fn needs_bounds(&self) -> bool {
         let mut binds = self.passes.iter().flat_map(|built| built.pass.binds());
-        binds.any(|bind| bind.slot == Resource::Bounds)
+        binds.any(|bind| bind.resource == Resource::Bounds)
     }
 
     /// The buffers of [`Resource::SCRATCH`] that the passes bind.
     pub fn scratch(&self) -> impl Iterator<Item = Resource> {
-        let binds = |slot: &Resource| {
+        let binds = |resource: &Resource| {
             self.passes
                 .iter()
-                .any(|built| built.pass.binds().any(|bind| bind.slot == *slot))
+                .any(|built| built.pass.binds().any(|bind| bind.resource == *resource))
         };
         Resource::SCRATCH.into_iter().filter(binds)
     }
 
-    /// Bind groups of every pass, over what `buffer` gives for a slot: one, or one per step of a
-    /// pass for study that doubles its reach.
+    /// Bind groups of every pass, over what `buffer` gives for a resource: one, or one per step of
+    /// a pass for study that doubles its reach.
     pub fn bind<'a>(
         &'a self,
         gpu: Gpu<'_>,
@@ -114,7 +114,7 @@ impl Pipelines {
             if built.steps != Steps::One {
                 return (self.doubling).bind(gpu, built.steps, &built.program, &buffer);
             }
-            let entry = |slot| BindingResource::Buffer(buffer(slot));
+            let entry = |resource| BindingResource::Buffer(buffer(resource));
             vec![built.program.bind(gpu.device, entry)]
         };
         passes.map(bind).collect()

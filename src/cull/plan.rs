@@ -24,7 +24,7 @@ use crate::cull::{
 };
 use crate::instance::ScaleKind;
 use batch::OpenBatches;
-pub use batch::{BatchPlan, Mends};
+pub use batch::{BatchPlan, MendedEntries};
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
 pub use limits::PlanLimits;

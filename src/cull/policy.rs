@@ -36,33 +36,33 @@ pub(crate) const OWN_PLANES: usize = 1024;
 
 /// Largest number of tests (instances times views) for which `look-back` is taken: between 4
 /// million, for which it wins by far, and 16 million, for which it loses.
-pub(crate) const ONE_PASS: u64 = 8_000_000;
+pub(crate) const MAX_ONE_PASS_TESTS: u64 = 8_000_000;
 
 /// The same for views with levels of detail: `look-back` tests each row of a strip alone, and most
 /// blocks lie on the border of some level.
-pub(crate) const ONE_PASS_WITH_LEVELS: u64 = 300_000;
+pub(crate) const MAX_ONE_PASS_TESTS_WITH_LEVELS: u64 = 300_000;
 
 /// Largest number of tests of views with levels of detail for which blocks are not classified, on
 /// a device that otherwise takes `look-back`: between 1 million and 4 million.
-pub(crate) const FEW_TESTS_WITH_LEVELS: u64 = 2_000_000;
+pub(crate) const MAX_UNCLASSIFIED_TESTS_WITH_LEVELS: u64 = 2_000_000;
 
 /// Largest number of tests for which a device without subgroups does not classify blocks.
-pub(crate) const FEW_TESTS: u64 = 700_000;
+pub(crate) const MAX_UNCLASSIFIED_TESTS: u64 = 700_000;
 
 /// Share of visible tests, in percent, from which blocks are always classified: most are inside,
 /// and their instances are not read.
-pub(crate) const NEARLY_ALL: u64 = 95;
+pub(crate) const NEARLY_ALL_VISIBLE_PERCENT: u64 = 95;
 
 /// Share of crossed blocks, in percent, from which it does not pay to classify blocks: the
 /// instances are in no spatial order.
-pub(crate) const NEARLY_ALL_CROSSED: u64 = 80;
+pub(crate) const NEARLY_ALL_CROSSED_PERCENT: u64 = 80;
 
 /// Number of frames without classification after which blocks are classified once, to see whether
 /// they are still crossed.
-pub(crate) const LOOK_AGAIN: u64 = 240;
+pub(crate) const RECLASSIFY_AFTER: u64 = 240;
 
 /// Change of the visible share, in percent of the tests, after which blocks are classified once.
-pub(crate) const MOVED: u64 = 10;
+pub(crate) const MAX_VISIBLE_CHANGE_PERCENT: u64 = 10;
 
 /// Largest number of strips for which `look-back` is taken: twice the largest number for which it
 /// was seen to pay. A strip costs something however small its set is.
@@ -122,7 +122,7 @@ pub(crate) const ROW_GROUP: u32 = 16;
 
 /// Mean reach of a block's words, in steps of `WORD_STEPS` per radius, from which their bounds are
 /// not worth reading: neighbors are far from each other.
-pub(crate) const LOOSE: u32 = 100;
+pub(crate) const LOOSE_REACH: u32 = 100;
 
 /// Number of entries of an expansion's source from which on the whole workgroup writes them. Below
 /// it, one thread does, and the others wait for it.
@@ -146,7 +146,7 @@ overrides!(
     FEW_SURVIVORS,
     FEW_CROSSED,
     ROW_GROUP,
-    LOOSE,
+    LOOSE_REACH,
     LONG_SOURCE,
     ENOUGH_THREADS,
 );

@@ -15,7 +15,7 @@ use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
     gpu::{Gpu, limits::binding_limit, version::Version},
     pipelines::Pipelines,
-    plan::planned::{BatchKey, Planned},
+    plan::planned::{BatchKey, PlannedBatches},
     policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
     refusal::{Missing, Refusals},
     run::history::History,
@@ -122,7 +122,7 @@ impl Runner {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        planned: &Planned,
+        planned: &PlannedBatches,
         (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
     ) {
@@ -144,7 +144,7 @@ impl Runner {
     fn try_batch(
         &mut self,
         gpu: Gpu<'_>,
-        planned: &Planned,
+        planned: &PlannedBatches,
         (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
         index: usize,
@@ -179,7 +179,7 @@ impl Runner {
     fn prepare_batch(
         &mut self,
         gpu: Gpu<'_>,
-        planned: &Planned,
+        planned: &PlannedBatches,
         (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
         index: usize,
@@ -237,7 +237,12 @@ impl Runner {
     }
 
     /// Records one stage of all batches. Returns the number of dispatches.
-    pub fn record_stage(&self, planned: &Planned, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
+    pub fn record_stage(
+        &self,
+        planned: &PlannedBatches,
+        stage: Stage,
+        pass: &mut ComputePass<'_>,
+    ) -> u32 {
         let Some(pipelines) = self.pipelines() else {
             return 0;
         };
@@ -249,7 +254,7 @@ impl Runner {
 
     /// Fills the rows that share views, before the first stage that reads them. Returns the
     /// number of dispatches.
-    pub fn fill_rows(&self, planned: &Planned, pass: &mut ComputePass<'_>) -> u32 {
+    pub fn fill_rows(&self, planned: &PlannedBatches, pass: &mut ComputePass<'_>) -> u32 {
         let batches = planned.keys.iter().filter_map(|key| self.batches.get(key));
         batches
             .map(|batch| batch.fill_rows(pass, self.max_width))
@@ -271,7 +276,7 @@ impl Runner {
         &mut self,
         device: &Device,
         encoder: &mut CommandEncoder,
-        planned: &Planned,
+        planned: &PlannedBatches,
         frame: FrameNumber,
     ) {
         let has_blocks = self.compaction() == Compaction::Classify;

@@ -26,7 +26,7 @@ use wgpu::{
 
 /// What the kernel binds, with its numbers in `shaders/scatter`.
 #[derive(Clone, Copy)]
-enum Slot {
+enum Resource {
     Layer = 0,
     Tiles = 1,
     Turns = 2,
@@ -38,21 +38,21 @@ enum Slot {
     Live = 8,
 }
 
-const BINDS: [(Slot, Access); 9] = [
-    (Slot::Layer, Access::Uniform),
-    (Slot::Tiles, Access::Read),
-    (Slot::Turns, Access::Read),
-    (Slot::Density, Access::Texture),
-    (Slot::Height, Access::Texture),
-    (Slot::Exclusion, Access::Texture),
-    (Slot::Instances, Access::Write),
-    (Slot::Scales, Access::Write),
-    (Slot::Live, Access::Write),
+const BINDS: [(Resource, Access); 9] = [
+    (Resource::Layer, Access::Uniform),
+    (Resource::Tiles, Access::Read),
+    (Resource::Turns, Access::Read),
+    (Resource::Density, Access::Texture),
+    (Resource::Height, Access::Texture),
+    (Resource::Exclusion, Access::Texture),
+    (Resource::Instances, Access::Write),
+    (Resource::Scales, Access::Write),
+    (Resource::Live, Access::Write),
 ];
 
 /// The kernel `scatter`.
 pub struct ScatterKernel {
-    program: Program<Slot>,
+    program: Program<Resource>,
     workgroups: u32,
     /// Bound in place of maps that a layer does not have.
     no_map: TextureView,
@@ -144,7 +144,7 @@ impl ScatterKernel {
             checks: checks || rule.is_some(),
         };
         let binds = BINDS.into_iter();
-        let binds = binds.map(|(slot, access)| Bind::at(slot as u32, slot, access));
+        let binds = binds.map(|(resource, access)| Bind::at(resource as u32, resource, access));
         let program = Program::build(device, &job, binds)?;
         let no_map = guarded(device, "scatter", || {
             let texture = device.create_texture(&TextureDescriptor {
@@ -211,16 +211,16 @@ impl ScatterKernel {
             let tiles = made("gpu_culling scatter tiles", storage, &tiles);
             let turns = bytemuck::cast_slice(fill.turns);
             let turns = made("gpu_culling scatter turns", storage, turns);
-            self.program.bind(gpu.device, |slot| match slot {
-                Slot::Layer => layer.as_entire_binding(),
-                Slot::Tiles => tiles.as_entire_binding(),
-                Slot::Turns => turns.as_entire_binding(),
-                Slot::Density => self.map(fill.maps.density),
-                Slot::Height => self.map(fill.maps.height),
-                Slot::Exclusion => self.map(fill.maps.exclusion),
-                Slot::Instances => fill.region.instances_binding(),
-                Slot::Scales => scales.clone(),
-                Slot::Live => fill.live.as_entire_binding(),
+            self.program.bind(gpu.device, |resource| match resource {
+                Resource::Layer => layer.as_entire_binding(),
+                Resource::Tiles => tiles.as_entire_binding(),
+                Resource::Turns => turns.as_entire_binding(),
+                Resource::Density => self.map(fill.maps.density),
+                Resource::Height => self.map(fill.maps.height),
+                Resource::Exclusion => self.map(fill.maps.exclusion),
+                Resource::Instances => fill.region.instances_binding(),
+                Resource::Scales => scales.clone(),
+                Resource::Live => fill.live.as_entire_binding(),
             })
         })?;
         Ok(Some(ScatterPass {

@@ -26,8 +26,8 @@ use bounds::BoundsBuilder;
 use core::ops::Range;
 use hashbrown::HashMap;
 use pages::Pages;
-use previous::Previous;
-use region::{Channels, Region, Room, SetId};
+use previous::PreviousCopies;
+use region::{Channels, Region, RegionLayout, SetId};
 use std::sync::Arc;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
 use written_room::WrittenRoom;
@@ -59,7 +59,7 @@ pub struct InstanceStore {
     sets: ResidentSets,
     /// The resident sets that the GPU writes.
     written: HashMap<SetId, WrittenRoom>,
-    previous: Previous,
+    previous: PreviousCopies,
     bounds: Option<Arc<BoundsBuilder>>,
     /// Instances whose blocks have outdated bounds.
     stale: Vec<(SetId, Range<usize>)>,
@@ -109,7 +109,7 @@ impl InstanceStore {
             pages: Pages::new(device, page_limit, keeps_cpu_copy),
             sets: ResidentSets::default(),
             written: HashMap::new(),
-            previous: Previous::default(),
+            previous: PreviousCopies::default(),
             bounds,
             stale: Vec::new(),
             no_channel,
@@ -148,10 +148,10 @@ impl InstanceStore {
         len: u32,
         channels: Channels,
     ) -> Result<Residency, CullError> {
-        let room = Room::of(channels);
+        let layout = RegionLayout::of(channels);
         let old = self.sets.get(id);
         let known = old
-            .filter(|old| old.can_have(room, channels))
+            .filter(|old| old.can_have(layout, channels))
             .map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
@@ -169,24 +169,24 @@ impl InstanceStore {
                 self.remove_set(id);
                 None
             };
-            let made = self.pages.allocate(device, id, instances, room, channels);
+            let made = self.pages.allocate(device, id, instances, layout, channels);
             // Create the channels first: something is copied to them below.
             let made = made.and_then(|regions| {
                 let added = self.pages.add_channels(device, &regions, channels);
                 added
-                    .inspect_err(|_| self.pages.release(&regions, room))
+                    .inspect_err(|_| self.pages.release(&regions, layout))
                     .map(|()| regions)
             });
             let regions = match made {
                 Ok(regions) => regions,
                 Err(error) => {
                     if let Some(old) = old {
-                        self.pages.release(&old.regions, old.room);
+                        self.pages.release(&old.regions, old.layout);
                     }
                     return Err(error);
                 }
             };
-            let set = Set::new(len, channels, regions, room);
+            let set = Set::new(len, channels, regions, layout);
             if let Some(old) = old {
                 self.previous.move_set(&self.pages, old, &set);
             }
@@ -207,9 +207,9 @@ impl InstanceStore {
     /// uploaded again.
     #[must_use]
     pub fn keeps_place(&self, id: SetId, len: u32, channels: Channels) -> bool {
-        let room = Room::of(channels);
+        let layout = RegionLayout::of(channels);
         let set = self.sets.get(id);
-        set.is_some_and(|set| set.can_have(room, channels) && set.capacity() >= len)
+        set.is_some_and(|set| set.can_have(layout, channels) && set.capacity() >= len)
     }
 
     /// Announces sets that will get room next, in this order. Sets with the same channels and more
@@ -292,7 +292,7 @@ impl InstanceStore {
     pub fn remove_set(&mut self, id: SetId) {
         self.written.remove(&id);
         if let Some(set) = self.sets.remove(id) {
-            self.pages.release(&set.regions, set.room);
+            self.pages.release(&set.regions, set.layout);
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) struct Released {
     /// Words per instance.
     pub(super) data: usize,
     /// Whether instances had ids.
-    pub(super) ids: bool,
+    pub(super) had_ids: bool,
 }
 
 impl Channels {
@@ -117,7 +117,7 @@ impl Channels {
     /// Whether instances have ids, or had them when the arrays were given away.
     pub(super) fn has_ids(&self) -> bool {
         match self.released {
-            Some(released) => released.ids,
+            Some(released) => released.had_ids,
             None => self.ids.is_some(),
         }
     }
@@ -129,7 +129,7 @@ impl Channels {
             len: self.len(),
             scales,
             data,
-            ids: self.has_ids(),
+            had_ids: self.has_ids(),
         };
         let bounds = self.bounds;
         let kept = Self {

@@ -95,7 +95,7 @@ impl<'a> Content<'a> {
             set.channels.hide(at);
         }
         set.channels.measure();
-        set.previous = self.keep_previous;
+        set.keeps_previous = self.keep_previous;
         Ok(set)
     }
 }

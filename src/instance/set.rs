@@ -83,7 +83,7 @@ pub struct InstanceSet {
     pub asset_usage: bevy::asset::RenderAssetUsages,
     /// Settings of a set whose instances a compute pass writes; its channels are then empty.
     pub(super) written: Option<Written>,
-    pub(super) previous: bool,
+    pub(super) keeps_previous: bool,
 }
 
 impl InstanceSet {
@@ -284,8 +284,8 @@ impl InstanceSet {
 
     /// Same as [`keep_previous`](Self::keep_previous), in place. A change uploads the set again.
     pub fn set_keep_previous(&mut self, keep: bool) {
-        if self.previous != keep {
-            self.previous = keep;
+        if self.keeps_previous != keep {
+            self.keeps_previous = keep;
             self.log.begin();
             self.log.mark_everything();
         }
@@ -294,7 +294,7 @@ impl InstanceSet {
     /// Whether the set [keeps](Self::keep_previous) the previous places of its instances.
     #[must_use]
     pub fn keeps_previous(&self) -> bool {
-        self.previous
+        self.keeps_previous
     }
 
     /// Number of the latest edit: 1 for a new set, greater after each edit.
@@ -373,7 +373,7 @@ impl fmt::Debug for InstanceSet {
             .field("released", &self.is_released())
             .field("revision", &self.revision())
             .field("written", &self.written)
-            .field("previous", &self.previous)
+            .field("keeps_previous", &self.keeps_previous)
             .finish_non_exhaustive()
     }
 }

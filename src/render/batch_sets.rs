@@ -48,21 +48,21 @@ pub(super) struct BatchSets {
     /// Bytes uploaded since [`Self::take_uploaded`].
     uploaded: u64,
     /// What the batch sets were made from.
-    made_from: Option<MadeFrom>,
+    made_from: Option<BatchSetInputs>,
     /// How often the batch sets were found, or given up.
     pub found_in: u64,
 }
 
 /// What the batch sets of a frame depend on.
-struct MadeFrom {
+struct BatchSetInputs {
     /// [`Culler::plan_version`].
     plan: Version,
     /// Which batches the device has, late ones, too. One that it refused may come back.
     batches: Vec<bool>,
-    entities: Vec<Made>,
+    entities: Vec<EntityInputs>,
 }
 
-impl MadeFrom {
+impl BatchSetInputs {
     /// The number of entities whose batch sets still hold, before others that are new; `None` if
     /// all must be found again.
     fn known(
@@ -76,7 +76,7 @@ impl MadeFrom {
         let all_stay = || {
             known
                 .iter()
-                .map(Made::from)
+                .map(EntityInputs::from)
                 .eq(self.entities.iter().copied())
         };
         let holds = self.plan == plan
@@ -88,12 +88,12 @@ impl MadeFrom {
 
 /// What a batch set depends on of an entity.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Made {
+struct EntityInputs {
     member: Option<Member>,
     first_slot: u32,
 }
 
-impl Made {
+impl EntityInputs {
     fn from(drawn: &Drawn) -> Self {
         Self {
             member: drawn.member,
@@ -131,8 +131,8 @@ impl BatchSets {
             let mut entities = made_from.map_or(Vec::new(), |from| from.entities);
             entities.truncate(known.unwrap_or(0));
             let new = draws.drawn.iter().skip(entities.len());
-            entities.extend(new.map(Made::from));
-            self.made_from = Some(MadeFrom {
+            entities.extend(new.map(EntityInputs::from));
+            self.made_from = Some(BatchSetInputs {
                 plan,
                 batches: batches.collect(),
                 entities,

@@ -44,7 +44,7 @@ pub(super) struct GpuCuller {
     /// Tunings that were looked for on the device.
     pub tunings: Tunings,
     /// Bumped whenever the culler is replaced.
-    pub made: u64,
+    pub generation: u64,
     /// What the GPU has of each set.
     pub known: KnownSets,
     /// Sets of which a warning about their asset usage was logged.
@@ -66,17 +66,17 @@ pub(super) struct GpuCuller {
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost
 /// device.
 pub(super) fn init_culler(
-    mut sets: ResMut<GpuCuller>,
+    mut culling: ResMut<GpuCuller>,
     mut buffers: ResMut<InstanceBuffers>,
     settings: Res<GpuCullingSettings>,
     gpu: RenderGpu,
 ) {
-    let sets = &mut *sets;
-    sets.leave_device(&mut buffers);
-    sets.settings = settings.clone();
-    sets.make_culler(gpu.wgpu(), &settings);
-    (sets.has_started, sets.is_fresh) = (true, true);
-    sets.vertex_buffers = gpu.device.limits().max_storage_buffers_per_shader_stage;
+    let culling = &mut *culling;
+    culling.leave_device(&mut buffers);
+    culling.settings = settings.clone();
+    culling.make_culler(gpu.wgpu(), &settings);
+    (culling.has_started, culling.is_fresh) = (true, true);
+    culling.vertex_buffers = gpu.device.limits().max_storage_buffers_per_shader_stage;
 }
 
 impl GpuCuller {
@@ -86,7 +86,7 @@ impl GpuCuller {
         self.lost.extend(buffers.written_by_apps());
         (self.culler, self.refused_in) = (None, None);
         self.tunings = Tunings::default();
-        self.made += 1;
+        self.generation += 1;
         self.known.clear();
         self.roster.forget();
         self.lists.clear_sets();
@@ -98,7 +98,7 @@ impl GpuCuller {
     /// Makes the culler that the settings ask for. If the device refuses it, because it has no
     /// memory, [`Self::tries_again`] says when.
     pub fn make_culler(&mut self, gpu: Gpu<'_>, settings: &GpuCullingSettings) {
-        self.made += 1;
+        self.generation += 1;
         let before = self.refused_in.take();
         match make_culler(gpu, settings, &mut self.tunings) {
             Ok(culler) => self.culler = culler,

@@ -105,7 +105,7 @@ impl InstanceCommands for Commands<'_, '_> {
 
 /// Why an instance does not become an entity, or the other way round.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+enum DetachError {
     #[error("{0} has no GpuInstances")]
     NoSet(Entity),
     #[error("{0} is not loaded, or was dropped")]
@@ -131,20 +131,23 @@ enum Refused {
 }
 
 /// The set of an entity, and its name.
-fn set_of(world: &World, owner: Entity) -> Result<(AssetId<InstanceSet>, String), Refused> {
+fn set_of(world: &World, owner: Entity) -> Result<(AssetId<InstanceSet>, String), DetachError> {
     let instances = world.get::<GpuInstances>(owner);
-    let id = instances.ok_or(Refused::NoSet(owner))?.id();
+    let id = instances.ok_or(DetachError::NoSet(owner))?.id();
     let server = world.get_resource::<AssetServer>();
     Ok((id, AssetNames(server).of(id).to_string()))
 }
 
 /// All sets. There are none without the plugin.
-fn sets_of<'w>(world: &'w mut World, name: &str) -> Result<Mut<'w, Assets<InstanceSet>>, Refused> {
+fn sets_of<'w>(
+    world: &'w mut World,
+    name: &str,
+) -> Result<Mut<'w, Assets<InstanceSet>>, DetachError> {
     let sets = world.get_resource_mut();
-    sets.ok_or_else(|| Refused::NoAsset(name.to_owned()))
+    sets.ok_or_else(|| DetachError::NoAsset(name.to_owned()))
 }
 
-fn detach(world: &mut World, new: Entity, set: Entity, index: u32) -> Result<(), Refused> {
+fn detach(world: &mut World, new: Entity, set: Entity, index: u32) -> Result<(), DetachError> {
     // A ray hits a part of a scene, and all parts become one entity.
     let owner = match (world.get::<ScenePart>(set), world.get::<ChildOf>(set)) {
         (Some(_), Some(root)) => root.0,
@@ -152,11 +155,13 @@ fn detach(world: &mut World, new: Entity, set: Entity, index: u32) -> Result<(),
     };
     let (asset, name) = set_of(world, owner)?;
     let mut sets = sets_of(world, &name)?;
-    let set = sets.get(asset).ok_or(Refused::NoAsset(name.clone()))?;
+    let set = sets.get(asset).ok_or(DetachError::NoAsset(name.clone()))?;
     let len = set.len();
-    let instance = set.get(index).ok_or(Refused::NoInstance { name, len })?;
+    let instance = set
+        .get(index)
+        .ok_or(DetachError::NoInstance { name, len })?;
     if set.is_hidden(index) {
-        return Err(Refused::Hidden);
+        return Err(DetachError::Hidden);
     }
     let id = set.id_of(index);
     if let Some(mut set) = sets.get_mut(asset) {
@@ -272,13 +277,13 @@ fn copy_look(world: &mut World, [from, to]: [Entity; 2]) {
     });
 }
 
-fn attach(world: &mut World, entity: Entity) -> Result<(), Refused> {
+fn attach(world: &mut World, entity: Entity) -> Result<(), DetachError> {
     let detached = world.get::<DetachedInstance>(entity).copied();
     let DetachedInstance {
         set: owner,
         index,
         id,
-    } = detached.ok_or(Refused::NotDetached)?;
+    } = detached.ok_or(DetachError::NotDetached)?;
     let (asset, name) = set_of(world, owner)?;
     let place = if world
         .get::<ChildOf>(entity)
@@ -290,16 +295,16 @@ fn attach(world: &mut World, entity: Entity) -> Result<(), Refused> {
         InstanceTransform::from(world_from(world, owner).inverse() * world_from(world, entity))
     };
     let mut sets = sets_of(world, &name)?;
-    let set = sets.get(asset).ok_or(Refused::NoAsset(name))?;
+    let set = sets.get(asset).ok_or(DetachError::NoAsset(name))?;
     let now = match id {
         Some(id) => set.index_of(id),
         None => Some(index),
     };
     let known = now.and_then(|now| Some((now, set.get(now)?)));
-    let (now, before) = known.ok_or(Refused::Removed(index))?;
+    let (now, before) = known.ok_or(DetachError::Removed(index))?;
     // Another one must not lose its place.
     if id.is_none() && !set.is_hidden(now) {
-        return Err(Refused::Replaced(now));
+        return Err(DetachError::Replaced(now));
     }
     if let Some(mut set) = sets.get_mut(asset) {
         if place != before {

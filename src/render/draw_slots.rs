@@ -47,7 +47,7 @@ use bevy::{
 };
 use bytes::{place_of, put, write};
 use core::ops::Range;
-use room::{Buffers, Room};
+use room::{Buffers, SlotCapacity};
 use slot::{Rows, Slot};
 
 /// Place of a [`SlotOffset`] in a slot, in bytes.
@@ -295,8 +295,8 @@ impl DrawSlots {
         let buffers = self.buffers.as_ref()?;
         Some(SlotBuffers {
             slots: &buffers.slots,
-            window: buffers.room.window(),
-            first_slot: buffers.room.first_slot(),
+            window: buffers.capacity.window(),
+            first_slot: buffers.capacity.first_slot(),
             uniforms: &buffers.uniforms,
             metadata: self.metadata.buffer.as_ref()?,
             poses: self.poses.view()?,
@@ -331,18 +331,18 @@ impl DrawSlots {
     /// Uploads the slots that changed.
     pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) {
         self.finish();
-        let needed = (self.slots.len() as u64, self.tables.len() as u64);
-        let room = self.buffers.as_ref().map(|buffers| buffers.room);
-        let fits = room.is_some_and(|room| room.slots >= needed.0 && room.tables >= needed.1);
-        if needed.0 == 0 || fits && self.changed.is_empty() && self.new_tables.is_empty() {
+        let (slots, tables) = (self.slots.len() as u64, self.tables.len() as u64);
+        let capacity = self.buffers.as_ref().map(|buffers| buffers.capacity);
+        let fits = capacity.is_some_and(|capacity| capacity.holds(slots, tables));
+        if slots == 0 || fits && self.changed.is_empty() && self.new_tables.is_empty() {
             return;
         }
         if !fits {
             self.generation += 1;
             self.buffers = None;
-            match Buffers::new(device, Room::with(needed.0, needed.1)) {
+            match Buffers::new(device, SlotCapacity::with(slots, tables)) {
                 Ok(buffers) => {
-                    self.uploaded += buffers.write(queue, 0, &buffers.room.selectors());
+                    self.uploaded += buffers.write(queue, 0, &buffers.capacity.selectors());
                     self.buffers = Some(buffers);
                 }
                 Err(error) => {
@@ -359,14 +359,14 @@ impl DrawSlots {
         let Some(buffers) = &self.buffers else {
             return;
         };
-        let at = (&*buffers.slots, buffers.room.first_slot());
+        let at = (&*buffers.slots, buffers.capacity.first_slot());
         self.uploaded += self.changed.write_at(queue, at, &self.bytes);
         let at = (&*buffers.uniforms, 0);
         self.uploaded += self.changed_uniforms.write_at(queue, at, &self.uniforms);
         for index in self.new_tables.drain(..) {
             let (place, table) = (index as u64, &self.tables[index]);
-            let words = buffers.room.selector_of(place, table);
-            self.uploaded += buffers.write(queue, buffers.room.table(place), &words);
+            let words = buffers.capacity.selector_of(place, table);
+            self.uploaded += buffers.write(queue, buffers.capacity.table(place), &words);
         }
     }
 
@@ -385,7 +385,7 @@ impl DrawSlots {
     /// Byte offset at which a draw of a table binds the buffer of slots.
     pub fn table_selector(&self, table: u32) -> u32 {
         let buffers = self.buffers.as_ref();
-        buffers.map_or(0, |buffers| buffers.room.table(table.into()) as u32)
+        buffers.map_or(0, |buffers| buffers.capacity.table(table.into()) as u32)
     }
 }
 

@@ -41,7 +41,7 @@ use buffers::{Buffers, MeshBinding, Sizes};
 use core::num::NonZeroU64;
 use draws::{DrawKey, ExpandedDraw, ExpandedDraws, JOB_STRIDE};
 use pass::{ExpandPass, UniformJob, build};
-use room::Room;
+use room::UniformBudget;
 use wgpu::{
     BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, CommandEncoder,
     ComputePass, Device,
@@ -56,7 +56,7 @@ pub(super) struct ExpandedUniforms {
     /// Empty until a set is expanded.
     pass: OnDemand<ExpandPass>,
     draws: ExpandedDraws,
-    room: Room,
+    budget: UniformBudget,
     buffers: Buffers,
     /// What the pass binds, by batch.
     bind_groups: HashMap<BatchKey, PassBinding>,
@@ -164,7 +164,7 @@ impl ExpandedUniforms {
             .min(limits.max_buffer_size)
             .min(self.buffers.max_bytes())
             / UNIFORM_BYTES;
-        let total = self.room.divide(&mut self.draws.all, max);
+        let total = self.budget.divide(&mut self.draws.all, max);
         let jobs = self.draws.job_bytes();
         let sizes = Sizes {
             jobs: jobs.len() as u64,
@@ -351,7 +351,7 @@ impl ExpandedUniforms {
 
     /// Learns how much room draws need from the counters of an earlier frame with these views.
     pub fn learn(&mut self, counts: &FrameCounts, views: &[FrameView]) {
-        self.room.learn(&self.draws, counts, views);
+        self.budget.learn(&self.draws, counts, views);
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Outputs<'w> {
 
 /// Notes the entities with sets, and uploads what changed in their sets straight from the assets.
 pub(super) fn extract_sets(
-    mut sets: ResMut<GpuCuller>,
+    mut culling: ResMut<GpuCuller>,
     settings: Res<GpuCullingSettings>,
     sources: Sources,
     gpu: RenderGpu,
@@ -63,14 +63,14 @@ pub(super) fn extract_sets(
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Extract);
-    let sets = &mut *sets;
+    let culling = &mut *culling;
     let buffers = &mut *outputs.buffers;
     let assets: &Assets<InstanceSet> = &sources.assets;
-    follow_device(sets, &settings, &gpu, buffers);
-    sets.frame += 1;
-    sets.lists.start_frame();
+    follow_device(culling, &settings, &gpu, buffers);
+    culling.frame += 1;
+    culling.lists.start_frame();
     let mut unsettled = Vec::new();
-    let mut reading = (sets.roster).compare(&sources.changes, assets, &sets.lists);
+    let mut reading = (culling.roster).compare(&sources.changes, assets, &culling.lists);
     // What an impostor and its entity draw depends on both.
     if let Reading::Only(entities) = &reading
         && entities.iter().any(|entity| sources.has_impostor(*entity))
@@ -78,18 +78,18 @@ pub(super) fn extract_sets(
         reading = Reading::All;
     }
     let taken = match &reading {
-        Reading::Only(entities) => take_changed(sets, &sources, entities),
+        Reading::Only(entities) => take_changed(culling, &sources, entities),
         Reading::All => Vec::new(),
     };
     // Most frames change no asset.
-    let is_settled = sets.roster.is_settled && !sources.assets.is_changed();
+    let is_settled = culling.roster.is_settled && !sources.assets.is_changed();
     let rests = is_settled && matches!(reading, Reading::Only(_));
-    if !rests && !look_at_assets(sets, assets, buffers, &mut unsettled) {
+    if !rests && !look_at_assets(culling, assets, buffers, &mut unsettled) {
         reading = Reading::All;
     }
     let reads_all = reading == Reading::All;
     if reads_all {
-        note_all(sets, &sources);
+        note_all(culling, &sources);
     }
     let GpuCuller {
         culler: Some(culler),
@@ -102,9 +102,9 @@ pub(super) fn extract_sets(
         roster,
         lists,
         ..
-    } = sets
+    } = culling
     else {
-        sets.roster.forget();
+        culling.roster.forget();
         return;
     };
     let upload = (settings.upload_bytes(), *streamed);
@@ -122,8 +122,8 @@ pub(super) fn extract_sets(
     };
     if reads_all {
         for item in &sources.entities {
-            let full = parent_of(&item, &sources.entities);
-            if let Some(set) = reader.read(&item, full.as_ref()) {
+            let parent = parent_of(&item, &sources.entities);
+            if let Some(set) = reader.read(&item, parent.as_ref()) {
                 reader.lists.add(set);
             }
         }
@@ -173,7 +173,7 @@ pub(super) fn extract_sets(
 /// Takes the sets from entities that changed, none of which is an impostor or has one, and notes
 /// what they ask for now. Returns each with the place of its set, if it had one.
 fn take_changed(
-    sets: &mut GpuCuller,
+    culling: &mut GpuCuller,
     sources: &Sources,
     entities: &[Entity],
 ) -> Vec<(Entity, Option<usize>)> {
@@ -183,7 +183,7 @@ fn take_changed(
         lists,
         frame,
         ..
-    } = sets;
+    } = culling;
     if !entities.is_empty() {
         roster.start_some(&sources.changes);
     }
@@ -199,43 +199,43 @@ fn take_changed(
 }
 
 /// Starts to read all entities, and notes them.
-fn note_all(sets: &mut GpuCuller, sources: &Sources) {
-    sets.roster.start(&sources.changes);
-    sets.lists.start_again(sets.frame);
+fn note_all(culling: &mut GpuCuller, sources: &Sources) {
+    culling.roster.start(&sources.changes);
+    culling.lists.start_again(culling.frame);
     for item in &sources.entities {
-        let full = parent_of(&item, &sources.entities);
-        sets.lists.note(&item, full.as_ref());
+        let parent = parent_of(&item, &sources.entities);
+        culling.lists.note(&item, parent.as_ref());
     }
 }
 
 /// Replaces the culler if the device or the settings ask for it.
 fn follow_device(
-    sets: &mut GpuCuller,
+    culling: &mut GpuCuller,
     settings: &GpuCullingSettings,
     gpu: &RenderGpu,
     buffers: &mut InstanceBuffers,
 ) {
-    let is_fresh = core::mem::take(&mut sets.is_fresh);
+    let is_fresh = core::mem::take(&mut culling.is_fresh);
     if gpu.device.is_changed() && !is_fresh {
         // The renderer has not started on the new device.
-        sets.leave_device(buffers);
+        culling.leave_device(buffers);
     }
-    let tries_again = sets.tries_again();
-    if sets.settings == *settings && !tries_again || !sets.has_started {
+    let tries_again = culling.tries_again();
+    if culling.settings == *settings && !tries_again || !culling.has_started {
         return;
     }
-    if tries_again || !sets.settings.same_culler(settings) {
-        let mut old = sets.culler.take();
-        sets.make_culler(gpu.wgpu(), settings);
-        let adopted = match (&mut sets.culler, &mut old) {
+    if tries_again || !culling.settings.same_culler(settings) {
+        let mut old = culling.culler.take();
+        culling.make_culler(gpu.wgpu(), settings);
+        let adopted = match (&mut culling.culler, &mut old) {
             (Some(culler), Some(old)) => culler.store_mut().adopt_sets(old.store_mut()),
             _ => false,
         };
         if !adopted {
-            sets.known.clear();
-            sets.roster.forget();
+            culling.known.clear();
+            culling.roster.forget();
             buffers.clear();
         }
     }
-    sets.settings = settings.clone();
+    culling.settings = settings.clone();
 }

@@ -2,7 +2,7 @@
 
 use super::{
     animation::SetAnimation,
-    lods::{SetLod, SetRange, Share},
+    lods::{InstanceShare, SetLod, SetRange},
     wind::SlotWind,
 };
 use crate::cull::{BoundingSphere, SetId};
@@ -47,7 +47,7 @@ pub(super) struct ExtractedSet {
     /// See [`InstanceAnimation`](super::animation::InstanceAnimation).
     pub animation: Option<SetAnimation>,
     /// Which of the set's instances the entity draws.
-    pub share: Share,
+    pub share: InstanceShare,
     /// The number of the extraction that changed it last.
     pub changed_in: u64,
 }

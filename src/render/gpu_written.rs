@@ -51,7 +51,7 @@ use core::ops::Range;
 pub struct InstanceBuffers {
     sets: HashMap<AssetId<InstanceSet>, InstanceBuffer>,
     /// The newest version.
-    made: u64,
+    last_version: u64,
     /// Instances that the frame writes.
     noted: Vec<(AssetId<InstanceSet>, Range<u32>)>,
 }
@@ -92,11 +92,11 @@ impl InstanceBuffers {
     }
 
     pub(super) fn insert(&mut self, set: AssetId<InstanceSet>, regions: Vec<WrittenRegion>) {
-        self.made += 1;
+        self.last_version += 1;
         let buffer = InstanceBuffer {
             regions,
             live: 0,
-            version: self.made,
+            version: self.last_version,
             is_refilled: false,
         };
         self.sets.insert(set, buffer);

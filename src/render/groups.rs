@@ -51,7 +51,7 @@ struct Group {
 
 /// What decides, besides its request, which others an entity joins.
 #[derive(Clone, Copy)]
-pub(super) struct Joining {
+pub(super) struct JoinRule {
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
     /// Whether instances are left out by the size of their spheres.
@@ -60,7 +60,7 @@ pub(super) struct Joining {
 
 /// The request that an entity is drawn by, and its shape there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Joined {
+pub(super) struct RequestShape {
     /// Index of the request in the frame.
     pub request: usize,
     /// Index of the shape ([`Culler::shape_source`](crate::cull::Culler::shape_source)).
@@ -79,18 +79,18 @@ impl Groups {
         &mut self,
         requests: &mut [CullRequest],
         new: &CullRequest,
-        joining: Joining,
-    ) -> Option<Joined> {
+        rule: JoinRule,
+    ) -> Option<RequestShape> {
         let groups = self.0.entry(Place::of(new)).or_default();
         for group in &mut *groups {
             let Some(request) = requests.get_mut(group.request) else {
                 continue;
             };
-            if group.may_be_hidden != joining.may_be_hidden || !is_alike(request, new) {
+            if group.may_be_hidden != rule.may_be_hidden || !is_alike(request, new) {
                 continue;
             }
             let largest = group.largest.max(new.sphere.radius);
-            let Some(sphere) = common_sphere(request, new, largest, joining.has_min_size) else {
+            let Some(sphere) = common_sphere(request, new, largest, rule.has_min_size) else {
                 continue;
             };
             (request.sphere, group.largest) = (sphere, largest);
@@ -98,7 +98,7 @@ impl Groups {
                 shape: new.shape,
                 coarser: new.coarser.clone(),
             });
-            return Some(Joined {
+            return Some(RequestShape {
                 request: group.request,
                 shape: request.more.len(),
             });
@@ -106,7 +106,7 @@ impl Groups {
         groups.push(Group {
             request: requests.len(),
             largest: new.sphere.radius,
-            may_be_hidden: joining.may_be_hidden,
+            may_be_hidden: rule.may_be_hidden,
         });
         None
     }

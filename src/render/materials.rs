@@ -2,7 +2,7 @@
 //! functions.
 //!
 //! 1. `shader_imports`: which of a material's own vertex stages read instances.
-//! 2. `drawn_by`: how sets with a material are drawn.
+//! 2. `draw_mode`: how sets with a material are drawn.
 //! 3. `pipeline`: Bevy's pipelines with our vertex stage of `modules`; `faces`: the faces that they
 //!    draw.
 //! 4. `alias`: the system that makes the aliases, with the `properties` of their materials.
@@ -10,7 +10,7 @@
 //! 5. `missing`: a warning for sets without a material.
 
 mod alias;
-mod drawn_by;
+mod draw_mode;
 mod faces;
 mod missing;
 mod modules;

@@ -19,4 +19,4 @@ pub use component::{InstanceOcclusion, NoOcclusionCulling};
 pub(super) use lists::DrawnLists;
 pub(super) use passes::build_render;
 pub(super) use pause::OcclusionPauses;
-pub(super) use views::{HidingView, HidingViews, Way};
+pub(super) use views::{HidingView, HidingViews, HidingWay};

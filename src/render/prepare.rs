@@ -56,7 +56,7 @@ impl Layouts<'_> {
     reason = "a system's parameters are its data"
 )]
 pub(super) fn prepare_culling(
-    mut sets: ResMut<GpuCuller>,
+    mut culling: ResMut<GpuCuller>,
     mut draws: ResMut<SetDraws>,
     mut slots: ResMut<DrawSlots>,
     mut expanded: ResMut<ExpandedUniforms>,
@@ -71,7 +71,7 @@ pub(super) fn prepare_culling(
 ) {
     let _timer = clock.start(CpuStage::Prepare);
     let draws = &mut *draws;
-    let is_there = |place: usize| matches!(sets.lists.sets.get(place), Some(Some(_)));
+    let is_there = |place: usize| matches!(culling.lists.sets.get(place), Some(Some(_)));
     let have_moved = scene.meshes.have_changed() && !draws.keep_meshes(&scene.meshes, is_there);
     if have_moved || draws.batch_sets.are_many() {
         draws.forget_meshes();
@@ -81,7 +81,7 @@ pub(super) fn prepare_culling(
         lists: sets,
         frame,
         ..
-    } = &mut *sets
+    } = &mut *culling
     else {
         return;
     };

@@ -48,7 +48,7 @@ impl PassRecorder for TimedPasses<'_> {
 /// Records the stages of all sets and views, and what follows them: once per frame, before any
 /// camera.
 pub(super) fn record_culling(
-    mut gpu: ResMut<GpuCuller>,
+    mut culling: ResMut<GpuCuller>,
     mut expanded: ResMut<ExpandedUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
     (batch_sets, mut buffers): (Res<BatchSets>, ResMut<InstanceBuffers>),
@@ -64,7 +64,7 @@ pub(super) fn record_culling(
         recorded,
         known,
         ..
-    } = &mut *gpu
+    } = &mut *culling
     else {
         return;
     };

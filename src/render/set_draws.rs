@@ -35,7 +35,7 @@ use bevy::{
     },
 };
 use core::{ops::Range, sync::atomic::AtomicU32};
-pub(super) use kept::{MadeFor, many_rest, no_request};
+pub(super) use kept::{FrameInputs, many_rest, no_request};
 use notes::FrameNotes;
 use places::DrawnPlaces;
 use seen::{SeenSets, place_of_view};
@@ -51,7 +51,7 @@ pub(super) struct SetDraws {
     /// Requests whose lists can be used again.
     pub spare: Vec<CullRequest>,
     /// What the requests of the previous frame were made for.
-    pub made_for: MadeFor,
+    pub made_for: FrameInputs,
     /// Which views see which sets.
     pub seen: SeenSets,
     /// The frame noted all that it need not look at again.

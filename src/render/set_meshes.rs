@@ -37,7 +37,7 @@ pub(super) struct MeshBuffers {
     /// Number of indices per triangle or line of a list; 1 for strips.
     pub indices_per_element: u32,
     /// How its vertices move.
-    pub deformed: Deformed,
+    pub deformation: Deformation,
     /// Whether it is made of triangles.
     pub has_triangles: bool,
     /// What pipelines depend on.
@@ -149,7 +149,7 @@ impl Meshes<'_> {
                     indices: Some((index_buffer, index_format)),
                     metadata,
                     indices_per_element: indices_per_element(mesh.primitive_topology()),
-                    deformed: Deformed::of(mesh),
+                    deformation: Deformation::of(mesh),
                     has_triangles: has_triangles(mesh),
                     class: MeshClass::of(mesh),
                 }
@@ -164,7 +164,7 @@ impl Meshes<'_> {
                 indices: None,
                 metadata,
                 indices_per_element: 1,
-                deformed: Deformed::of(mesh),
+                deformation: Deformation::of(mesh),
                 has_triangles: has_triangles(mesh),
                 class: MeshClass::of(mesh),
             },
@@ -184,7 +184,7 @@ fn has_triangles(mesh: &RenderMesh) -> bool {
 
 /// How the vertices of a mesh move. The mesh decides it, not the entity's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deformed {
+pub(super) enum Deformation {
     No,
     /// By joints: a set with an animation has their poses.
     ByJoints,
@@ -192,7 +192,7 @@ pub(super) enum Deformed {
     ByTargets,
 }
 
-impl Deformed {
+impl Deformation {
     fn of(mesh: &RenderMesh) -> Self {
         let layout = &mesh.layout.0;
         if mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS) {

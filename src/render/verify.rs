@@ -52,15 +52,15 @@ pub fn go_on(app: &mut App) -> Result {
 
 /// Copies what a requested check compares the GPU with.
 fn copy_sets(
-    sets: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     assets: Extract<Res<Assets<InstanceSet>>>,
     verifier: Res<Verifier>,
 ) {
     if !verifier.is_requested() {
         return;
     }
-    for (asset, known) in &sets.known {
-        if known.used_in == sets.lists.listed_in
+    for (asset, known) in &culling.known {
+        if known.used_in == culling.lists.listed_in
             && known.is_current()
             && let Some(set) = assets.get(*asset)
         {

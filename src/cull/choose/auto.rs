@@ -4,8 +4,9 @@ use super::tuning::Tuning;
 use crate::cull::{
     Compaction, DrawList, FrameCounts,
     policy::{
-        FEW_TESTS_WITH_LEVELS, LOOK_AGAIN, MAX_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED,
-        ONE_PASS_WITH_LEVELS,
+        MAX_ONE_PASS_TESTS_WITH_LEVELS, MAX_STRIPS, MAX_UNCLASSIFIED_TESTS_WITH_LEVELS,
+        MAX_VISIBLE_CHANGE_PERCENT, NEARLY_ALL_CROSSED_PERCENT, NEARLY_ALL_VISIBLE_PERCENT,
+        RECLASSIFY_AFTER,
     },
 };
 
@@ -18,11 +19,11 @@ pub(crate) struct Auto {
     /// Whether nearly all blocks were crossed when they were last classified.
     is_crossed: bool,
     /// Set while blocks are not classified because nearly all were crossed.
-    unclassified: Option<Unclassified>,
+    unclassified: Option<UnclassifiedRun>,
     /// Whether the last frame was one of [`Compaction::LookBack`]. It shares no buffer with the
     /// others, so it ends only a tenth beyond a border: a count that swings about the border does
     /// not create buffers each time.
-    one_pass: bool,
+    takes_one_pass: bool,
 }
 
 /// How much there is to test in a frame.
@@ -36,9 +37,9 @@ pub(crate) struct FrameSize {
     pub has_levels: bool,
 }
 
-/// The frame in which classification stopped.
+/// Frames in a row whose blocks are not classified, by the one in which that began.
 #[derive(Clone, Copy, Debug)]
-struct Unclassified {
+struct UnclassifiedRun {
     since_frame: u64,
     tests: u64,
     /// Share of the tests that were visible, in percent.
@@ -58,30 +59,31 @@ impl Auto {
         });
         self.visible = (sums.0 > 0).then(|| sums.1 * 100 / sums.0);
         if let Some((blocks, crossed)) = counts.crossed_blocks {
-            self.is_crossed = crossed * 100 >= blocks * NEARLY_ALL_CROSSED;
+            self.is_crossed = crossed * 100 >= blocks * NEARLY_ALL_CROSSED_PERCENT;
         }
     }
 
     /// The compaction for frame `frame` of this size.
     pub fn pick(&mut self, tuning: &Tuning, size: FrameSize, frame: u64) -> Compaction {
         let FrameSize { tests, strips, .. } = size;
-        let tenth = |value: u64| if self.one_pass { value / 10 } else { 0 };
+        let tenth = |value: u64| if self.takes_one_pass { value / 10 } else { 0 };
         let mut step = tuning.pick(tests);
         if tuning.pick(tests - tenth(tests)) == Compaction::LookBack {
             step = Compaction::LookBack;
         }
         let max_strips = MAX_STRIPS + tenth(MAX_STRIPS);
         let max_tests = match size.has_levels {
-            true => ONE_PASS_WITH_LEVELS + tenth(ONE_PASS_WITH_LEVELS),
+            true => MAX_ONE_PASS_TESTS_WITH_LEVELS + tenth(MAX_ONE_PASS_TESTS_WITH_LEVELS),
             false => u64::MAX,
         };
-        self.one_pass = step == Compaction::LookBack && strips <= max_strips && tests <= max_tests;
+        self.takes_one_pass =
+            step == Compaction::LookBack && strips <= max_strips && tests <= max_tests;
         let has = |one: Compaction| tuning.has(one);
         if !has(Compaction::VoteScanCompact) {
             return step;
         }
-        if step == Compaction::LookBack && !self.one_pass {
-            let classifies = size.has_levels && tests > FEW_TESTS_WITH_LEVELS;
+        if step == Compaction::LookBack && !self.takes_one_pass {
+            let classifies = size.has_levels && tests > MAX_UNCLASSIFIED_TESTS_WITH_LEVELS;
             step = if classifies && has(Compaction::Classify) {
                 Compaction::Classify
             } else {
@@ -89,7 +91,7 @@ impl Auto {
             };
         }
         let visible = self.visible.unwrap_or(0);
-        let nearly_all = visible >= NEARLY_ALL && has(Compaction::Classify);
+        let nearly_all = visible >= NEARLY_ALL_VISIBLE_PERCENT && has(Compaction::Classify);
         if nearly_all && [Compaction::VoteScanCompact, Compaction::Classify].contains(&step) {
             self.unclassified = None;
             return Compaction::Classify;
@@ -99,14 +101,14 @@ impl Auto {
         }
         if let Some(then) = self.unclassified {
             let is_same = then.tests.abs_diff(tests) * 10 <= then.tests
-                && then.visible.abs_diff(visible) <= MOVED;
-            if is_same && frame - then.since_frame < LOOK_AGAIN {
+                && then.visible.abs_diff(visible) <= MAX_VISIBLE_CHANGE_PERCENT;
+            if is_same && frame - then.since_frame < RECLASSIFY_AFTER {
                 return Compaction::VoteScanCompact;
             }
             // Classify until the counters arrive.
             (self.unclassified, self.is_crossed) = (None, false);
         } else if self.is_crossed {
-            self.unclassified = Some(Unclassified {
+            self.unclassified = Some(UnclassifiedRun {
                 since_frame: frame,
                 tests,
                 visible,
@@ -185,11 +187,11 @@ mod tests {
         auto.learn(&counts(12_000, 5000, Some((10, 10))));
         assert_eq!(auto.pick(&tuning(), size(12_000, 1), 7), VoteScanCompact);
         assert_eq!(
-            auto.pick(&tuning(), size(12_000, 1), 7 + LOOK_AGAIN - 1),
+            auto.pick(&tuning(), size(12_000, 1), 7 + RECLASSIFY_AFTER - 1),
             VoteScanCompact
         );
         assert_eq!(
-            auto.pick(&tuning(), size(12_000, 1), 7 + LOOK_AGAIN),
+            auto.pick(&tuning(), size(12_000, 1), 7 + RECLASSIFY_AFTER),
             Classify
         );
     }

@@ -2,7 +2,7 @@
 
 use crate::cull::{
     Compaction, CullingTier,
-    policy::{FEW_TESTS, ONE_PASS},
+    policy::{MAX_ONE_PASS_TESTS, MAX_UNCLASSIFIED_TESTS},
 };
 use wgpu::Features;
 
@@ -25,8 +25,8 @@ impl Tuning {
     #[must_use]
     pub fn rule(tier: CullingTier) -> Self {
         let few = match tier {
-            CullingTier::Subgroup => (ONE_PASS, Compaction::LookBack),
-            _ => (FEW_TESTS, Compaction::VoteScanCompact),
+            CullingTier::Subgroup => (MAX_ONE_PASS_TESTS, Compaction::LookBack),
+            _ => (MAX_UNCLASSIFIED_TESTS, Compaction::VoteScanCompact),
         };
         Self::new([few, (u64::MAX, Compaction::Classify)])
     }
@@ -53,7 +53,7 @@ impl Tuning {
         });
         match steps.last_mut() {
             Some((max, Compaction::LookBack)) => {
-                *max = (*max).min(ONE_PASS);
+                *max = (*max).min(MAX_ONE_PASS_TESTS);
                 steps.push((u64::MAX, Compaction::Classify));
             }
             Some(last) => last.0 = u64::MAX,
@@ -166,7 +166,10 @@ mod tests {
             [(4_000_000, LookBack), (u64::MAX, Classify)]
         );
         let tuning = Tuning::new([(u64::MAX, LookBack)]);
-        assert_eq!(tuning.steps(), [(ONE_PASS, LookBack), (u64::MAX, Classify)]);
+        assert_eq!(
+            tuning.steps(),
+            [(MAX_ONE_PASS_TESTS, LookBack), (u64::MAX, Classify)]
+        );
         // Steps as they are read from a file.
         assert_eq!(Tuning::new(tuning.steps().to_vec()), tuning);
         assert_eq!(tuning.compactions(), [VoteScanCompact, Classify, LookBack]);

@@ -18,7 +18,7 @@ use crate::cull::{
 /// What a compaction is made of.
 pub(crate) struct Strategy {
     /// Whether the survivors of a row are in a defined order.
-    pub ordered: bool,
+    pub is_ordered: bool,
     /// Whether it needs ballots: the tier `Subgroup`.
     pub needs_subgroups: bool,
     /// The division of the arena.
@@ -73,20 +73,20 @@ impl Pass {
 pub(crate) type Bind = binding::Bind<Resource>;
 
 impl Bind {
-    pub const fn uniform(slot: Resource) -> Self {
-        Self::new(slot, Access::Uniform)
+    pub const fn uniform(resource: Resource) -> Self {
+        Self::new(resource, Access::Uniform)
     }
 
-    pub const fn read(slot: Resource) -> Self {
-        Self::new(slot, Access::Read)
+    pub const fn read(resource: Resource) -> Self {
+        Self::new(resource, Access::Read)
     }
 
-    pub const fn write(slot: Resource) -> Self {
-        Self::new(slot, Access::Write)
+    pub const fn write(resource: Resource) -> Self {
+        Self::new(resource, Access::Write)
     }
 
-    const fn new(slot: Resource, access: Access) -> Self {
-        Self::at(slot as u32, slot, access)
+    const fn new(resource: Resource, access: Access) -> Self {
+        Self::at(resource as u32, resource, access)
     }
 }
 

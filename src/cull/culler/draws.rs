@@ -5,7 +5,7 @@ use crate::cull::{
     BatchKey, CullingTier, DrawList, DrawPart, Version,
     gpu::draw_counts::DrawCounts,
     layout::{ChunkView, DRAW_COUNT_OFFSET, DrawCommand, Projection, args_offset},
-    plan::{BatchPlan, planned::Planned},
+    plan::{BatchPlan, planned::PlannedBatches},
     run::{BatchVersion, Runner, batch::GpuBatch, inputs::PyramidBuffers},
 };
 use core::ops::Range;
@@ -228,7 +228,7 @@ impl Culler {
 /// A batch of a plan, its name and its tables.
 fn find<'a>(
     runner: &'a Runner,
-    planned: &'a Planned,
+    planned: &'a PlannedBatches,
     index: usize,
 ) -> Option<(&'a GpuBatch, &'a BatchKey, &'a BatchPlan)> {
     let key = planned.keys.get(index)?;

@@ -44,11 +44,11 @@ pub struct Expander {
     entry_capacity: u32,
     /// See [`Expander::reserve`].
     min_entries: u32,
-    bound: Option<Bound>,
+    bound: Option<BoundSource>,
 }
 
 /// What [`Expander::prepare`] bound.
-struct Bound {
+struct BoundSource {
     source: Source,
     params: ExpandParams,
     sources: BindGroup,
@@ -223,7 +223,7 @@ impl Expander {
             source_word: source.word,
             ..params
         };
-        let same = |bound: &Bound| (&bound.source, bound.params) == (&source, params);
+        let same = |bound: &BoundSource| (&bound.source, bound.params) == (&source, params);
         if self.bound.as_ref().is_some_and(same) {
             return Ok(());
         }
@@ -279,7 +279,7 @@ impl Expander {
         let Some(first) = self.kernels.passes.first() else {
             return Ok(());
         };
-        let slices = if self.kernels.merged {
+        let slices = if self.kernels.is_merged {
             1
         } else {
             EXPAND_BUCKETS + 1
@@ -290,7 +290,7 @@ impl Expander {
             let sources = group(&first.layout, None, has_counts);
             (sources, items.collect())
         })?;
-        self.bound = Some(Bound {
+        self.bound = Some(BoundSource {
             source,
             params,
             sources,
@@ -325,7 +325,7 @@ impl Expander {
         if let Some(group) = group {
             pass.set_bind_group(1, group, &[]);
         }
-        let slices = if self.kernels.merged {
+        let slices = if self.kernels.is_merged {
             0..1
         } else {
             1..EXPAND_BUCKETS + 1

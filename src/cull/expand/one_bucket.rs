@@ -8,15 +8,15 @@ use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
-    ordered: true,
-    buckets: true,
+    is_ordered: true,
+    has_buckets: true,
     features: Features::empty(),
     list_entries: |_| 0,
     is_fixed: false,
     arena: Arena {
         prefixes: table,
         partials: table_tiles,
-        sums: true,
+        has_sums: true,
         entry: 1,
         max_entries: Some(|sources| sources),
     },

@@ -11,9 +11,9 @@ use wgpu::Features;
 /// One expansion.
 pub(super) struct Strategy {
     /// What pass 1 writes is the same in every run.
-    pub ordered: bool,
+    pub is_ordered: bool,
     /// Pass 2 may be a dispatch for each bucket.
-    pub buckets: bool,
+    pub has_buckets: bool,
     /// What the device must have beyond the tier.
     pub features: Features,
     /// Number of entries of a source with this many items in a list that [`Arena::max_entries`]
@@ -43,7 +43,7 @@ pub(super) struct Arena {
     pub prefixes: fn(u32) -> u64,
     pub partials: fn(u32) -> u64,
     /// A sum for each workgroup of pass 1.
-    pub sums: bool,
+    pub has_sums: bool,
     /// Words of an entry.
     pub entry: u64,
     /// Largest number of entries that can be needed, if that is small enough to make room for all.
@@ -157,7 +157,7 @@ pub(super) fn divide(
         workgroups,
         prefix_at: take((arena.prefixes)(sources)),
         partials_at: take((arena.partials)(sources).max(1)),
-        sums_at: take(if arena.sums { u64::from(workgroups) } else { 0 }),
+        sums_at: take(u64::from(if arena.has_sums { workgroups } else { 0 })),
         entries_at: take(arena.entry * u64::from(entry_capacity)),
     };
     (params, end)

@@ -9,15 +9,15 @@ use crate::cull::{layout::expand::EXPAND_BUCKETS, shaders::kernels};
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
-    ordered: true,
-    buckets: true,
+    is_ordered: true,
+    has_buckets: true,
     features: Features::empty(),
     list_entries: |_| 0,
     is_fixed: false,
     arena: Arena {
         prefixes: table,
         partials: table_tiles,
-        sums: true,
+        has_sums: true,
         // The index of a word of 32 sources, and which of them have the bit.
         entry: 2,
         max_entries: Some(max_entries),

@@ -1,6 +1,6 @@
 //! The GPU side of a batch's far-first sort.
 
-use super::kernels::{Kernel, Kernels, ROUNDS, Slot, SortPass};
+use super::kernels::{Kernel, Kernels, ROUNDS, Resource, SortPass};
 use crate::cull::{
     CullError, Gpu, Version,
     gpu::{
@@ -156,16 +156,18 @@ impl SortBatch {
         if replaced || self.bound != Some(inputs.versions) {
             self.bound = Some(inputs.versions);
             self.bind_groups = guarded(gpu.device, "bind groups of the far-first sort", || {
-                kernels.bind(gpu.device, |pass, slot| self.resource(pass, slot, inputs))
+                kernels.bind(gpu.device, |pass, resource| {
+                    self.binding(pass, resource, inputs)
+                })
             })?;
         }
         Ok(written.iter().map(|written| written.bytes).sum())
     }
 
-    fn resource<'a>(
+    fn binding<'a>(
         &'a self,
         pass: &SortPass,
-        slot: Slot,
+        resource: Resource,
         inputs: &Inputs<'a>,
     ) -> BindingResource<'a> {
         // The first round reads the keys that are made.
@@ -173,24 +175,24 @@ impl SortBatch {
         let from = pass.round as usize % 2;
         let to = (from + 1 + makes_keys) % 2;
         let is_last = pass.round + 1 == ROUNDS;
-        let buffer = match slot {
-            Slot::Round => {
+        let buffer = match resource {
+            Resource::Round => {
                 let rounds = &self.rounds.gpu.buffer;
                 return uniform_at::<FarFirstRound>(rounds, u64::from(pass.round));
             }
-            Slot::Jobs => &self.jobs.gpu.buffer,
-            Slot::Args => inputs.args,
-            Slot::Spans => &self.spans.buffer,
-            Slot::Survivors => inputs.survivors,
-            Slot::Instances => inputs.page.instances,
-            Slot::Scales => inputs.page.scales,
-            Slot::KeysIn => &self.keys[from].buffer,
-            Slot::IdsIn => &self.ids[from].buffer,
-            Slot::KeysOut => &self.keys[to].buffer,
-            Slot::IdsOut if is_last => inputs.survivors,
-            Slot::IdsOut => &self.ids[to].buffer,
-            Slot::Counts => &self.counts.buffer,
-            Slot::Totals => &self.totals.buffer,
+            Resource::Jobs => &self.jobs.gpu.buffer,
+            Resource::Args => inputs.args,
+            Resource::Spans => &self.spans.buffer,
+            Resource::Survivors => inputs.survivors,
+            Resource::Instances => inputs.page.instances,
+            Resource::Scales => inputs.page.scales,
+            Resource::KeysIn => &self.keys[from].buffer,
+            Resource::IdsIn => &self.ids[from].buffer,
+            Resource::KeysOut => &self.keys[to].buffer,
+            Resource::IdsOut if is_last => inputs.survivors,
+            Resource::IdsOut => &self.ids[to].buffer,
+            Resource::Counts => &self.counts.buffer,
+            Resource::Totals => &self.totals.buffer,
         };
         buffer.as_entire_binding()
     }

@@ -13,7 +13,7 @@ use wgpu::{BindGroup, BindingResource, ComputePipeline, Device};
 
 /// A buffer that a kernel binds; its number in the shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum Resource {
     Round = 0,
     Jobs = 1,
     Args = 2,
@@ -79,26 +79,31 @@ impl Kernel {
         composed.on(tier).to_owned()
     }
 
-    /// What it binds besides [`Slot::Round`]: what it reads, and what it writes. A tier asks for
-    /// eight storage buffers.
-    const fn binds(self) -> (&'static [Slot], &'static [Slot]) {
+    /// What it binds besides [`Resource::Round`]: what it reads, and what it writes. A tier asks
+    /// for eight storage buffers.
+    const fn binds(self) -> (&'static [Resource], &'static [Resource]) {
         match self {
-            Self::Spans => (&[Slot::Jobs, Slot::Args], &[Slot::Spans]),
+            Self::Spans => (&[Resource::Jobs, Resource::Args], &[Resource::Spans]),
             Self::Keys => (
                 &[
-                    Slot::Jobs,
-                    Slot::Spans,
-                    Slot::Survivors,
-                    Slot::Instances,
-                    Slot::Scales,
+                    Resource::Jobs,
+                    Resource::Spans,
+                    Resource::Survivors,
+                    Resource::Instances,
+                    Resource::Scales,
                 ],
-                &[Slot::KeysOut, Slot::IdsOut, Slot::Counts],
+                &[Resource::KeysOut, Resource::IdsOut, Resource::Counts],
             ),
-            Self::Count => (&[Slot::Spans, Slot::KeysIn], &[Slot::Counts]),
-            Self::Scan => (&[Slot::Spans], &[Slot::Counts, Slot::Totals]),
+            Self::Count => (&[Resource::Spans, Resource::KeysIn], &[Resource::Counts]),
+            Self::Scan => (&[Resource::Spans], &[Resource::Counts, Resource::Totals]),
             Self::Scatter => (
-                &[Slot::Spans, Slot::KeysIn, Slot::IdsIn],
-                &[Slot::KeysOut, Slot::IdsOut, Slot::Counts, Slot::Totals],
+                &[Resource::Spans, Resource::KeysIn, Resource::IdsIn],
+                &[
+                    Resource::KeysOut,
+                    Resource::IdsOut,
+                    Resource::Counts,
+                    Resource::Totals,
+                ],
             ),
         }
     }
@@ -148,7 +153,7 @@ pub(super) const PASSES: [SortPass; 13] = {
 /// The compiled kernels.
 pub(super) struct Kernels {
     /// In the order of [`Kernel::ALL`].
-    programs: Vec<Program<Slot>>,
+    programs: Vec<Program<Resource>>,
 }
 
 impl Kernels {
@@ -167,11 +172,11 @@ impl Kernels {
                 entry: kernel.entry(),
                 checks,
             };
-            let bind = |slot: &Slot, access| Bind::at(*slot as u32, *slot, access);
+            let bind = |resource: &Resource, access| Bind::at(*resource as u32, *resource, access);
             let (reads, writes) = kernel.binds();
-            let reads = reads.iter().map(|slot| bind(slot, Access::Read));
-            let writes = writes.iter().map(|slot| bind(slot, Access::Write));
-            let round = bind(&Slot::Round, Access::Uniform);
+            let reads = reads.iter().map(|resource| bind(resource, Access::Read));
+            let writes = writes.iter().map(|resource| bind(resource, Access::Write));
+            let round = bind(&Resource::Round, Access::Uniform);
             Program::build(device, &job, [round].into_iter().chain(reads).chain(writes))
         };
         let programs = Kernel::ALL.into_iter().map(build).collect::<Result<_, _>>();
@@ -189,7 +194,7 @@ impl Kernels {
         })
     }
 
-    fn program(&self, kernel: Kernel) -> &Program<Slot> {
+    fn program(&self, kernel: Kernel) -> &Program<Resource> {
         &self.programs[kernel as usize]
     }
 
@@ -197,15 +202,15 @@ impl Kernels {
         self.program(pass.kernel).pipeline()
     }
 
-    /// The bind group of each pass, over what `resource` gives for a pass and a slot.
+    /// The bind group of each pass, over what `binding` gives for a pass and a resource.
     pub fn bind<'a>(
         &self,
         device: &Device,
-        resource: impl Fn(&SortPass, Slot) -> BindingResource<'a>,
+        binding: impl Fn(&SortPass, Resource) -> BindingResource<'a>,
     ) -> Vec<BindGroup> {
         let bind = |pass: &SortPass| {
             let program = self.program(pass.kernel);
-            program.bind(device, |slot| resource(pass, slot))
+            program.bind(device, |resource| binding(pass, resource))
         };
         PASSES.iter().map(bind).collect()
     }

@@ -88,16 +88,16 @@ pub(crate) struct Bind<S> {
     /// `@binding(number)`.
     pub number: u32,
     /// The buffer or the texture.
-    pub slot: S,
+    pub resource: S,
     pub access: Access,
 }
 
 impl<S> Bind<S> {
     /// The binding with this number.
-    pub const fn at(number: u32, slot: S, access: Access) -> Self {
+    pub const fn at(number: u32, resource: S, access: Access) -> Self {
         Self {
             number,
-            slot,
+            resource,
             access,
         }
     }

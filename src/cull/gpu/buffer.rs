@@ -92,7 +92,11 @@ impl Table {
     ///
     /// # Errors
     /// [`CullError::Gpu`]; nothing is then uploaded.
-    pub fn write<T: NoUninit>(&mut self, gpu: Gpu<'_>, table: &[T]) -> Result<Written, CullError> {
+    pub fn write<T: NoUninit>(
+        &mut self,
+        gpu: Gpu<'_>,
+        table: &[T],
+    ) -> Result<TableWrite, CullError> {
         let bytes: &[u8] = bytemuck::cast_slice(table);
         let replaced = self.gpu.reserve(gpu.device, bytes.len() as u64)?;
         if replaced {
@@ -102,7 +106,7 @@ impl Table {
         let written = (self.changed).write(gpu.queue, &self.gpu.buffer, bytes);
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
-        Ok(Written {
+        Ok(TableWrite {
             bytes: written,
             replaced,
         })
@@ -117,7 +121,7 @@ impl Table {
         gpu: Gpu<'_>,
         table: &[T],
         indices: &[u32],
-    ) -> Result<Written, CullError> {
+    ) -> Result<TableWrite, CullError> {
         let bytes: &[u8] = bytemuck::cast_slice(table);
         if bytes.len() != self.bytes.len() {
             return self.write(gpu, table);
@@ -132,7 +136,7 @@ impl Table {
                 self.changed.add(range);
             }
         }
-        Ok(Written {
+        Ok(TableWrite {
             bytes: (self.changed).write(gpu.queue, &self.gpu.buffer, bytes),
             replaced: false,
         })
@@ -141,7 +145,7 @@ impl Table {
 
 /// What [`Table::write`] did.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Written {
+pub(crate) struct TableWrite {
     /// Bytes uploaded.
     pub bytes: u64,
     /// Whether the buffer was replaced: bind groups with the old one are stale.

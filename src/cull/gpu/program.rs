@@ -53,16 +53,16 @@ impl<S: Copy> Program<S> {
         &self.pipeline
     }
 
-    /// A bind group over what `resource` gives for each slot. It is created unguarded: callers
+    /// A bind group over what `binding` gives for each resource. It is created unguarded: callers
     /// create several inside one [`guarded`](super::guard::guarded).
     pub fn bind<'a>(
         &self,
         device: &Device,
-        resource: impl Fn(S) -> BindingResource<'a>,
+        binding: impl Fn(S) -> BindingResource<'a>,
     ) -> BindGroup {
         let entry = |bind: &Bind<S>| BindGroupEntry {
             binding: bind.number,
-            resource: resource(bind.slot),
+            resource: binding(bind.resource),
         };
         let create = |entries: &[BindGroupEntry<'_>]| {
             device.create_bind_group(&BindGroupDescriptor {

@@ -20,9 +20,9 @@ struct Key {
     entries: Vec<BindGroupLayoutEntry>,
 }
 
-type Built = (ComputePipeline, BindGroupLayout);
+type CompiledKernel = (ComputePipeline, BindGroupLayout);
 /// `None` until it is compiled.
-type Slot = Arc<Mutex<Option<Built>>>;
+type Slot = Arc<Mutex<Option<CompiledKernel>>>;
 
 /// The devices that share kernels, which are few, and their kernels.
 static DEVICES: Mutex<Vec<(Device, HashMap<Key, Slot>)>> = Mutex::new(Vec::new());
@@ -45,7 +45,7 @@ pub(super) fn kernel_of(
     device: &Device,
     job: &KernelJob<'_>,
     entries: &[BindGroupLayoutEntry],
-) -> Result<Built, CullError> {
+) -> Result<CompiledKernel, CullError> {
     let Some(slot) = slot_of(device, job, entries) else {
         return compile_kernel(device, job, entries, None);
     };

@@ -31,7 +31,7 @@ pub(crate) struct StagingRing<M> {
     label: &'static str,
     slots: [Slot<M>; 4],
     /// Whether some slot waits for its submit.
-    recorded: bool,
+    has_recorded: bool,
     /// Number of mappings that were answered. An answer may be seen before it is counted.
     answered: Arc<AtomicU64>,
     /// Number of answers that [`Self::collect`] has looked at; most calls find no new one.
@@ -50,7 +50,7 @@ impl<M: Default> StagingRing<M> {
         Self {
             label,
             slots: [(); 4].map(|()| slot()),
-            recorded: false,
+            has_recorded: false,
             answered: Arc::default(),
             seen: 0,
         }
@@ -113,12 +113,12 @@ impl<M: Default> StagingRing<M> {
         slot.bytes = bytes;
         note(&mut slot.meaning);
         slot.state.store(RECORDED, Ordering::Release);
-        self.recorded = true;
+        self.has_recorded = true;
     }
 
     /// Maps the buffers whose copies were submitted.
     pub fn after_submit(&mut self) {
-        if !core::mem::take(&mut self.recorded) {
+        if !core::mem::take(&mut self.has_recorded) {
             return;
         }
         for slot in &mut self.slots {

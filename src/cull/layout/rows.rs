@@ -98,12 +98,12 @@ impl RowSource {
             chunk,
             ..Self::default()
         };
-        source.measure(&row.planes.band);
+        source.set_distances(&row.planes.band);
         source
     }
 
     /// Takes the distances that a row keeps.
-    pub(crate) fn measure(&mut self, band: &DistanceBand) {
+    pub(crate) fn set_distances(&mut self, band: &DistanceBand) {
         (self.band_flags, self.thin) = (band.flags, band.thin);
         (self.low, self.high) = (band.low, band.high);
         (self.start, self.end) = (band.start, band.end);

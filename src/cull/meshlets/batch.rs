@@ -2,7 +2,7 @@
 
 use super::{
     items::{ItemBatch, ItemKernels, Needs},
-    kernels::{Form, Slot},
+    kernels::{Form, Resource},
     layout::{
         CELL_TILE, CELL_WORDS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         result_offset,
@@ -35,7 +35,7 @@ pub(super) struct Inputs<'a> {
 
 /// What bind groups are made for.
 #[derive(Clone, Copy, PartialEq)]
-struct Bound {
+struct BoundInputs {
     form: Form,
     inputs: (BatchVersion, Version),
     pyramid: Option<Version>,
@@ -43,7 +43,7 @@ struct Bound {
 
 /// Capacities of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct BatchCapacities {
     pub cells: u32,
     pub survivors: u32,
 }
@@ -60,7 +60,7 @@ pub(super) struct MeshletBatch {
     draws: Growable,
     results: Growable,
     source_count: Growable,
-    pub room: Room,
+    pub capacities: BatchCapacities,
     /// Bumped when `survivors` is replaced: draws must bind it again.
     pub version: Version,
     bind_groups: Vec<Option<BindGroup>>,
@@ -69,7 +69,7 @@ pub(super) struct MeshletBatch {
     /// What the expansion was refused for: it is tried again when that changes.
     refused: Option<Needs>,
     /// What the bind groups were made for.
-    bound: Option<Bound>,
+    bound: Option<BoundInputs>,
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
     /// Number of work items if every instance survived.
@@ -98,7 +98,7 @@ impl MeshletBatch {
             draws: new("gpu_culling meshlet draws", drawn),
             results: new("gpu_culling meshlet results", drawn),
             source_count: new("gpu_culling meshlet source count", storage),
-            room: Room::default(),
+            capacities: BatchCapacities::default(),
             version: Version::new(),
             bind_groups: Vec::new(),
             items: None,
@@ -140,8 +140,8 @@ impl MeshletBatch {
     pub fn sizes(&self) -> MeshletSizes {
         MeshletSizes {
             row_count: self.row_table.len() as u32,
-            cell_capacity: self.room.cells,
-            survivor_capacity: self.room.survivors,
+            cell_capacity: self.capacities.cells,
+            survivor_capacity: self.capacities.survivors,
             pad_a: 0,
         }
     }
@@ -190,7 +190,7 @@ impl MeshletBatch {
         let needs = Needs::of(
             kernels.expansion(),
             &self.row_table,
-            self.room.cells,
+            self.capacities.cells,
             places,
         );
         if self.refused == Some(needs) {
@@ -229,7 +229,7 @@ impl MeshletBatch {
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {
         let rows = self.row_table.len() as u64;
-        let cells = u64::from(self.room.cells);
+        let cells = u64::from(self.capacities.cells);
         let written = [
             self.sizes.write(gpu, &[self.sizes()])?,
             self.rows.write(gpu, &self.row_table)?,
@@ -249,13 +249,13 @@ impl MeshletBatch {
         }
         if self
             .survivors
-            .reserve(gpu.device, u64::from(self.room.survivors) * 4)?
+            .reserve(gpu.device, u64::from(self.capacities.survivors) * 4)?
         {
             self.version.bump();
             replaced = true;
         }
         let is_unbound = self.items.as_ref().is_some_and(ItemBatch::is_unbound);
-        let bound = Some(Bound {
+        let bound = Some(BoundInputs {
             form,
             inputs: inputs.version,
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
@@ -264,24 +264,24 @@ impl MeshletBatch {
             self.bound = bound;
             // Only a batch of a late list binds the pyramid.
             let pyramid = inputs.pyramid.as_ref();
-            let buffer = |slot| match slot {
-                Slot::Sizes => &self.sizes.gpu.buffer,
-                Slot::Rows => &self.rows.gpu.buffer,
-                Slot::BatchArgs => inputs.batch_args,
-                Slot::Instances => inputs.instances,
-                Slot::Scales => inputs.scales,
-                Slot::Survivors => inputs.survivors,
-                Slot::Spans => &self.spans.buffer,
-                Slot::Meshlets => inputs.meshlets,
-                Slot::Words => &self.words.buffer,
-                Slot::Counts => &self.counts.buffer,
-                Slot::Partials => &self.partials.buffer,
-                Slot::MeshletSurvivors => &self.survivors.buffer,
-                Slot::Draws => &self.draws.buffer,
-                Slot::Results => &self.results.buffer,
-                Slot::SourceCount => &self.source_count.buffer,
-                Slot::Pyramid => pyramid.map_or(inputs.scales, |pyramid| pyramid.depths),
-                Slot::PyramidShape => pyramid.map_or(inputs.scales, |pyramid| pyramid.shape),
+            let buffer = |resource| match resource {
+                Resource::Sizes => &self.sizes.gpu.buffer,
+                Resource::Rows => &self.rows.gpu.buffer,
+                Resource::BatchArgs => inputs.batch_args,
+                Resource::Instances => inputs.instances,
+                Resource::Scales => inputs.scales,
+                Resource::Survivors => inputs.survivors,
+                Resource::Spans => &self.spans.buffer,
+                Resource::Meshlets => inputs.meshlets,
+                Resource::Words => &self.words.buffer,
+                Resource::Counts => &self.counts.buffer,
+                Resource::Partials => &self.partials.buffer,
+                Resource::MeshletSurvivors => &self.survivors.buffer,
+                Resource::Draws => &self.draws.buffer,
+                Resource::Results => &self.results.buffer,
+                Resource::SourceCount => &self.source_count.buffer,
+                Resource::Pyramid => pyramid.map_or(inputs.scales, |pyramid| pyramid.depths),
+                Resource::PyramidShape => pyramid.map_or(inputs.scales, |pyramid| pyramid.shape),
             };
             self.bind_groups = guarded(gpu.device, "bind groups of meshlets", || {
                 if let (Some(items), Some(kernels)) = (&mut self.items, kernels) {

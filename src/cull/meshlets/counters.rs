@@ -59,9 +59,13 @@ impl MeshletCuller {
                         room
                     }
                 };
-                batch.room.cells = grown(batch.room.cells, totals.needed_cells, self.limits.cells);
-                batch.room.survivors = grown(
-                    batch.room.survivors,
+                batch.capacities.cells = grown(
+                    batch.capacities.cells,
+                    totals.needed_cells,
+                    self.limits.cells,
+                );
+                batch.capacities.survivors = grown(
+                    batch.capacities.survivors,
                     totals.needed_survivors,
                     self.limits.survivors,
                 );

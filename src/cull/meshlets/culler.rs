@@ -1,7 +1,7 @@
 //! The meshlet stages, which follow a culler's stages: what they hold, and the frame's plan.
 
 use super::{
-    batch::{Inputs, MeshletBatch, Room, max_cells},
+    batch::{BatchCapacities, Inputs, MeshletBatch, max_cells},
     expansion::MeshletExpansion,
     items::Items,
     kernels::{Form, MeshletStage},
@@ -33,7 +33,7 @@ pub struct MeshletCuller {
     /// The expansions other than the division.
     pub(super) items: Items,
     pub(super) options: MeshletOptions,
-    pub(super) limits: Room,
+    pub(super) limits: BatchCapacities,
     pub(super) max_draws: u64,
     pub(super) tables: Tables,
     pub(super) batches: HashMap<BatchKey, MeshletBatch>,
@@ -98,7 +98,7 @@ impl MeshletCuller {
         Ok(Some(Self {
             pipelines: Pipelines::build(device, tier, &options, items.edit())?,
             items,
-            limits: Room {
+            limits: BatchCapacities {
                 cells: cells - 1,
                 survivors: (binding / 4).min(u64::from(u32::MAX)) as u32,
             },
@@ -216,7 +216,7 @@ impl MeshletCuller {
             let room = u64::from(asked).min(max).min(u64::from(limit));
             room.max(1) as u32
         };
-        let first = Room {
+        let first = BatchCapacities {
             cells: start(self.options.cell_capacity, cells, self.limits.cells),
             survivors: start(
                 self.options.survivor_capacity,
@@ -224,8 +224,8 @@ impl MeshletCuller {
                 self.limits.survivors,
             ),
         };
-        batch.room.cells = batch.room.cells.max(first.cells);
-        batch.room.survivors = batch.room.survivors.max(first.survivors);
+        batch.capacities.cells = batch.capacities.cells.max(first.cells);
+        batch.capacities.survivors = batch.capacities.survivors.max(first.survivors);
         let inputs = Inputs {
             batch_args: args.buffer,
             survivors,

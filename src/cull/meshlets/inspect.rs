@@ -60,7 +60,9 @@ impl MeshletCuller {
         let totals: Vec<MeshletTotals> = read_buffer(gpu, batch.spans(), 0, 1)?;
         let result_totals: Vec<MeshletTotals> = read_buffer(gpu, batch.results(), 0, 1)?;
         let cells = totals[0].cell_count as usize;
-        let stored = result_totals[0].needed_survivors.min(batch.room.survivors) as usize;
+        let stored = result_totals[0]
+            .needed_survivors
+            .min(batch.capacities.survivors) as usize;
         let draws = batch.draw_count() as usize;
         Ok(MeshletBatchData {
             sizes: batch.sizes(),

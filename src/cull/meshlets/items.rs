@@ -9,7 +9,7 @@ pub(super) use needs::Needs;
 
 use super::{
     expansion::MeshletExpansion,
-    kernels::{MeshletStage, Slot, StageEdit},
+    kernels::{MeshletStage, Resource, StageEdit},
     options::MeshletOptions,
 };
 use crate::cull::{
@@ -30,28 +30,28 @@ const STORAGE_BUFFERS: u32 = 9;
 const LATE_STORAGE_BUFFERS: u32 = STORAGE_BUFFERS + 1;
 
 /// What pass 1 of the expansion binds as group 1: it asks for the number of a survivor's meshlets.
-const COUNTS: &[(Slot, Access)] = &[
-    (Slot::Sizes, Access::Uniform),
-    (Slot::Rows, Access::Read),
-    (Slot::Spans, Access::Write),
+const COUNTS: &[(Resource, Access)] = &[
+    (Resource::Sizes, Access::Uniform),
+    (Resource::Rows, Access::Read),
+    (Resource::Spans, Access::Write),
 ];
 
 /// What pass 2 binds as group 1: it votes.
-const VOTES: &[(Slot, Access)] = &[
-    (Slot::Sizes, Access::Uniform),
-    (Slot::Rows, Access::Read),
-    (Slot::Instances, Access::Read),
-    (Slot::Scales, Access::Read),
-    (Slot::Survivors, Access::Read),
-    (Slot::Spans, Access::Write),
-    (Slot::Meshlets, Access::Read),
-    (Slot::Words, Access::Write),
+const VOTES: &[(Resource, Access)] = &[
+    (Resource::Sizes, Access::Uniform),
+    (Resource::Rows, Access::Read),
+    (Resource::Instances, Access::Read),
+    (Resource::Scales, Access::Read),
+    (Resource::Survivors, Access::Read),
+    (Resource::Spans, Access::Write),
+    (Resource::Meshlets, Access::Read),
+    (Resource::Words, Access::Write),
 ];
 
 /// What the vote of late lists binds besides.
-const LATE: &[(Slot, Access)] = &[
-    (Slot::Pyramid, Access::Read),
-    (Slot::PyramidShape, Access::Uniform),
+const LATE: &[(Resource, Access)] = &[
+    (Resource::Pyramid, Access::Read),
+    (Resource::PyramidShape, Access::Uniform),
 ];
 
 /// The kernels of one expansion.
@@ -61,7 +61,7 @@ pub(super) struct ItemKernels {
     counts: BindGroupLayout,
     votes: BindGroupLayout,
     /// What `votes` binds.
-    vote_slots: Vec<(Slot, Access)>,
+    vote_resources: Vec<(Resource, Access)>,
     /// Batches hold an expander of this version.
     version: Version,
 }
@@ -101,13 +101,15 @@ impl ItemKernels {
         // The tiers differ in the expansion, not in what it does with an item.
         let wgsl = composed.on(CullingTier::Workgroup);
         let wgsl = wgsl.replace("@group(0)", "@group(1)");
-        let vote_slots = [VOTES, more].concat();
+        let vote_resources = [VOTES, more].concat();
         let [counts, votes] = guarded(device, "layouts of meshlets", || {
-            [COUNTS, &vote_slots].map(|slots| {
-                let entry = |(slot, access): &(Slot, Access)| layout_entry(*slot as u32, *access);
+            [COUNTS, &vote_resources].map(|resources| {
+                let entry = |(resource, access): &(Resource, Access)| {
+                    layout_entry(*resource as u32, *access)
+                };
                 device.create_bind_group_layout(&BindGroupLayoutDescriptor {
                     label: Some("gpu_culling meshlet items"),
-                    entries: &slots.iter().map(entry).collect::<Vec<_>>(),
+                    entries: &resources.iter().map(entry).collect::<Vec<_>>(),
                 })
             })
         })?;
@@ -134,7 +136,7 @@ impl ItemKernels {
             expander,
             counts,
             votes,
-            vote_slots,
+            vote_resources,
             version: Version::new(),
         })
     }

@@ -94,7 +94,7 @@ pub(super) enum Form {
 
 /// A buffer that a kernel binds; its number in the shaders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum Resource {
     Sizes = 0,
     Rows = 1,
     BatchArgs = 2,
@@ -120,8 +120,8 @@ pub(super) struct Kernel {
     pub entry: &'static str,
     /// The batches that it is for; `None` for all.
     pub form: Option<Form>,
-    pub reads: &'static [Slot],
-    pub writes: &'static [Slot],
+    pub reads: &'static [Resource],
+    pub writes: &'static [Resource],
     pub dispatch: Dispatch,
 }
 
@@ -140,16 +140,16 @@ const EXPAND: Kernel = Kernel {
     composed: &kernels::MESHLET_EXPAND,
     entry: "expand",
     form: None,
-    reads: &[Slot::Sizes, Slot::Rows, Slot::BatchArgs],
-    writes: &[Slot::Spans],
+    reads: &[Resource::Sizes, Resource::Rows, Resource::BatchArgs],
+    writes: &[Resource::Spans],
     dispatch: Dispatch::One,
 };
 const CLEAR: Kernel = Kernel {
     composed: &kernels::MESHLET_CLEAR,
     entry: "clear",
     form: Some(Form::Items),
-    reads: &[Slot::Spans],
-    writes: &[Slot::Words, Slot::SourceCount],
+    reads: &[Resource::Spans],
+    writes: &[Resource::Words, Resource::SourceCount],
     dispatch: Dispatch::Stride,
 };
 const VOTE: Kernel = Kernel {
@@ -157,28 +157,28 @@ const VOTE: Kernel = Kernel {
     entry: "vote",
     form: Some(Form::Division),
     reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::Instances,
-        Slot::Scales,
-        Slot::Survivors,
-        Slot::Meshlets,
+        Resource::Sizes,
+        Resource::Rows,
+        Resource::Instances,
+        Resource::Scales,
+        Resource::Survivors,
+        Resource::Meshlets,
     ],
-    writes: &[Slot::Spans, Slot::Words],
+    writes: &[Resource::Spans, Resource::Words],
     dispatch: Dispatch::Stride,
 };
 const VOTE_LATE: Kernel = Kernel {
     composed: &kernels::MESHLET_VOTE_LATE,
     form: Some(Form::LateDivision),
     reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::Instances,
-        Slot::Scales,
-        Slot::Survivors,
-        Slot::Meshlets,
-        Slot::Pyramid,
-        Slot::PyramidShape,
+        Resource::Sizes,
+        Resource::Rows,
+        Resource::Instances,
+        Resource::Scales,
+        Resource::Survivors,
+        Resource::Meshlets,
+        Resource::Pyramid,
+        Resource::PyramidShape,
     ],
     ..VOTE
 };
@@ -186,16 +186,16 @@ const SCAN: Kernel = Kernel {
     composed: &kernels::MESHLET_SCAN,
     entry: "scan",
     form: None,
-    reads: &[Slot::Spans, Slot::Words],
-    writes: &[Slot::Counts, Slot::Partials],
+    reads: &[Resource::Spans, Resource::Words],
+    writes: &[Resource::Counts, Resource::Partials],
     dispatch: Dispatch::Stride,
 };
 const SPINE: Kernel = Kernel {
     composed: &kernels::MESHLET_SCAN,
     entry: "spine",
     form: None,
-    reads: &[Slot::Spans],
-    writes: &[Slot::Counts, Slot::Partials],
+    reads: &[Resource::Spans],
+    writes: &[Resource::Counts, Resource::Partials],
     dispatch: Dispatch::One,
 };
 const COMPACT: Kernel = Kernel {
@@ -203,15 +203,15 @@ const COMPACT: Kernel = Kernel {
     entry: "compact",
     form: None,
     reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::Survivors,
-        Slot::Spans,
-        Slot::Words,
-        Slot::Counts,
-        Slot::Partials,
+        Resource::Sizes,
+        Resource::Rows,
+        Resource::Survivors,
+        Resource::Spans,
+        Resource::Words,
+        Resource::Counts,
+        Resource::Partials,
     ],
-    writes: &[Slot::MeshletSurvivors],
+    writes: &[Resource::MeshletSurvivors],
     dispatch: Dispatch::Stride,
 };
 const ARGS: Kernel = Kernel {
@@ -219,14 +219,14 @@ const ARGS: Kernel = Kernel {
     entry: "write_args",
     form: None,
     reads: &[
-        Slot::Sizes,
-        Slot::Rows,
-        Slot::BatchArgs,
-        Slot::Spans,
-        Slot::Meshlets,
-        Slot::Counts,
-        Slot::Partials,
+        Resource::Sizes,
+        Resource::Rows,
+        Resource::BatchArgs,
+        Resource::Spans,
+        Resource::Meshlets,
+        Resource::Counts,
+        Resource::Partials,
     ],
-    writes: &[Slot::Draws, Slot::Results],
+    writes: &[Resource::Draws, Resource::Results],
     dispatch: Dispatch::Rows,
 };

@@ -1,7 +1,7 @@
 //! The kernels of the meshlet stages, compiled: pipelines, bind groups, dispatches.
 
 use super::{
-    kernels::{Dispatch, Form, Kernel, MeshletStage, Slot, StageEdit},
+    kernels::{Dispatch, Form, Kernel, MeshletStage, Resource, StageEdit},
     options::MeshletOptions,
 };
 use crate::cull::{
@@ -16,10 +16,10 @@ use crate::cull::{
 use wgpu::{BindGroup, Buffer, Device};
 
 /// A compiled kernel.
-struct Built {
+struct BuiltKernel {
     stage: MeshletStage,
     kernel: &'static Kernel,
-    program: Program<Slot>,
+    program: Program<Resource>,
 }
 
 /// A batch, as the dispatches of its kernels see it.
@@ -36,7 +36,7 @@ pub(super) struct BatchWork<'a> {
 pub(super) struct Pipelines {
     tier: CullingTier,
     checks: bool,
-    built: Vec<Built>,
+    built: Vec<BuiltKernel>,
     /// The forms whose kernels were compiled.
     forms: Vec<(Form, OnDemand<()>)>,
     /// Workgroups of a dispatch at most.
@@ -121,12 +121,12 @@ impl Pipelines {
         &self,
         device: &Device,
         form: Form,
-        buffer: impl Fn(Slot) -> &'a Buffer,
+        buffer: impl Fn(Resource) -> &'a Buffer,
     ) -> Vec<Option<BindGroup>> {
-        let resource = |slot| buffer(slot).as_entire_binding();
+        let binding = |resource| buffer(resource).as_entire_binding();
         let groups = self.built.iter().map(|built| {
             let is_for = built.kernel.form.is_none_or(|of| of == form);
-            is_for.then(|| built.program.bind(device, resource))
+            is_for.then(|| built.program.bind(device, binding))
         });
         groups.collect()
     }
@@ -162,7 +162,7 @@ fn build(
     (stage, kernel): (MeshletStage, &'static Kernel),
     (tier, checks): (CullingTier, bool),
     edit: &StageEdit,
-) -> Result<Built, CullError> {
+) -> Result<BuiltKernel, CullError> {
     let label = stage.name();
     let job = KernelJob {
         tier,
@@ -171,17 +171,23 @@ fn build(
         entry: kernel.entry,
         checks,
     };
-    let bind = |slot: &Slot, access| Bind {
-        number: *slot as u32,
-        slot: *slot,
-        access: match slot {
-            Slot::Sizes | Slot::PyramidShape => Access::Uniform,
+    let bind = |resource: &Resource, access| Bind {
+        number: *resource as u32,
+        resource: *resource,
+        access: match resource {
+            Resource::Sizes | Resource::PyramidShape => Access::Uniform,
             _ => access,
         },
     };
-    let reads = kernel.reads.iter().map(|slot| bind(slot, Access::Read));
-    let writes = kernel.writes.iter().map(|slot| bind(slot, Access::Write));
-    Ok(Built {
+    let reads = kernel
+        .reads
+        .iter()
+        .map(|resource| bind(resource, Access::Read));
+    let writes = kernel
+        .writes
+        .iter()
+        .map(|resource| bind(resource, Access::Write));
+    Ok(BuiltKernel {
         stage,
         kernel,
         program: Program::build(device, &job, reads.chain(writes))?,

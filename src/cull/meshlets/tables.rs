@@ -29,7 +29,7 @@ pub(super) struct Tables {
     table: Table,
     /// Number of meshlets that one binding holds.
     limit: u64,
-    changed: bool,
+    has_changed: bool,
     /// The frame in which the device refused the table.
     refused_in: Option<u64>,
     /// Bumped when the buffer is replaced.
@@ -43,7 +43,7 @@ impl Tables {
             firsts: BTreeMap::new(),
             table: Table::new(device, "gpu_culling meshlets", BufferUsages::STORAGE),
             limit: binding_bytes / size_of::<GpuMeshlet>() as u64,
-            changed: false,
+            has_changed: false,
             refused_in: None,
             version: Version::new(),
         }
@@ -70,12 +70,12 @@ impl Tables {
             mesh.level_ends.push(mesh.meshlets.len() as u32);
         }
         self.meshes.insert(id, mesh);
-        self.changed = true;
+        self.has_changed = true;
         Ok(())
     }
 
     pub fn remove(&mut self, id: MeshletMeshId) {
-        self.changed |= self.meshes.remove(&id).is_some();
+        self.has_changed |= self.meshes.remove(&id).is_some();
     }
 
     /// Uploads the table if meshes were added or removed. Returns the number of bytes uploaded.
@@ -85,7 +85,7 @@ impl Tables {
     /// frames later.
     pub fn upload(&mut self, gpu: Gpu<'_>, now: u64) -> Result<u64, CullError> {
         let waits = |refused_in| now < refused_in + RETRY_AFTER;
-        if self.refused_in.is_some_and(waits) || !core::mem::take(&mut self.changed) {
+        if self.refused_in.is_some_and(waits) || !core::mem::take(&mut self.has_changed) {
             return Ok(0);
         }
         self.refused_in = None;
@@ -97,7 +97,7 @@ impl Tables {
         }
         let written = self.table.write(gpu, &all).inspect_err(|_| {
             self.firsts.clear();
-            (self.changed, self.refused_in) = (true, Some(now));
+            (self.has_changed, self.refused_in) = (true, Some(now));
         })?;
         if written.replaced {
             self.version.bump();

@@ -9,13 +9,13 @@
 //! a region of 60 M        late 0, visible 0 | late 1, visible 1 | late 2, visible 2
 //! ```
 
-use super::{motion::Motions, rows::Projected};
+use super::{motion::Motions, rows::KnownProjections};
 use crate::cull::{
     layout::{BLOCK, ViewPlanes},
     plan::{
         DrawPart, Plan, PlanLimits, PlanRequest,
         occluded_rows::OccludedRows,
-        planned::{Planned, RowMeaning, batch_keys},
+        planned::{PlannedBatches, RowMeaning, batch_keys},
         planner::{further_shapes, hidden_requests, mended, slot_of},
     },
     request::{CullFrame, CullRequest, DrawList, DrawShape, OcclusionView},
@@ -30,7 +30,7 @@ const LISTS: usize = 2;
 /// The plan of a view's late lists.
 #[derive(Default)]
 pub(in crate::cull) struct LatePlan {
-    pub planned: Planned,
+    pub planned: PlannedBatches,
     occluded: OccludedRows,
     requests: Vec<LateRequest>,
     draws: Vec<DrawPart>,
@@ -152,7 +152,7 @@ impl LatePlan {
                 draws,
             });
         }
-        late.planned = Planned {
+        late.planned = PlannedBatches {
             keys: batch_keys(&plan, Some(view.key)),
             meanings: meanings.into_iter().map(Into::into).collect(),
             plan,
@@ -194,7 +194,7 @@ impl LatePlan {
         (frame, frame_plan): (&CullFrame, &Plan),
         (views, has_moved): (&[OcclusionView], bool),
         seen: (&History, &Motions),
-        known: Projected<'_>,
+        known: KnownProjections<'_>,
         now: u64,
     ) {
         let plan = &mut self.planned.plan;

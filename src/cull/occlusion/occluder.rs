@@ -6,7 +6,7 @@ use super::{
     late::LatePlan,
     motion::{Motion, Motions},
     pyramid::{Pyramid, PyramidBuilder},
-    rows::{Projected, projection_in},
+    rows::{KnownProjections, projection_in},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
@@ -232,7 +232,7 @@ impl Occluder {
         }
         let stay = !has_moved && rows.stay(views, (&self.history, &self.motions));
         if stay && self.history.keep_used(now) {
-            rows.project(plan, views, Projected::default());
+            rows.project(plan, views, KnownProjections::default());
             return Ok(());
         }
         rows.use_slots(plan, &mut self.history, now);
@@ -246,7 +246,7 @@ impl Occluder {
             return Err(self.with_room(views));
         }
         let seen = (&self.history, &self.motions);
-        rows.update(plan, (frame, views), seen, Projected::default(), now);
+        rows.update(plan, (frame, views), seen, KnownProjections::default(), now);
         Ok(())
     }
 

@@ -18,13 +18,13 @@ use wgpu::{BindGroup, BindingResource, Buffer, BufferUsages, ComputePass, Device
 
 /// What the kernels bind, with its numbers in `shaders/occlusion/pyramid.wesl`.
 #[derive(Clone, Copy)]
-enum Slot {
+enum Resource {
     Depths = 17,
     Texels = 18,
     Shape = 19,
 }
 
-impl Slot {
+impl Resource {
     fn bind(self, access: Access) -> Bind<Self> {
         Bind::at(self as u32, self, access)
     }
@@ -35,11 +35,11 @@ const PASS_LEVELS: u32 = PYRAMID_TILE.ilog2();
 
 /// The kernels of depth pyramids, compiled.
 pub struct PyramidBuilder {
-    from_depth: Program<Slot>,
+    from_depth: Program<Resource>,
     /// Not every adapter reads multisampled depth in a kernel.
-    from_samples: Result<Program<Slot>, CullError>,
+    from_samples: Result<Program<Resource>, CullError>,
     /// The second and the third pass.
-    others: [Program<Slot>; 2],
+    others: [Program<Resource>; 2],
 }
 
 impl PyramidBuilder {
@@ -76,10 +76,10 @@ impl PyramidBuilder {
                 entry: "reduce",
                 checks,
             };
-            let source = source.map(|access| Slot::Depths.bind(access));
+            let source = source.map(|access| Resource::Depths.bind(access));
             let others = [
-                Slot::Texels.bind(Access::Write),
-                Slot::Shape.bind(Access::Uniform),
+                Resource::Texels.bind(Access::Write),
+                Resource::Shape.bind(Access::Uniform),
             ];
             Program::build(device, &job, source.into_iter().chain(others))
         };
@@ -100,7 +100,7 @@ impl PyramidBuilder {
     }
 
     /// The program of the pass that reads the depth texture.
-    fn first(&self, samples: u32) -> Result<&Program<Slot>, CullError> {
+    fn first(&self, samples: u32) -> Result<&Program<Resource>, CullError> {
         match (samples, &self.from_samples) {
             (1, _) => Ok(&self.from_depth),
             (_, Ok(program)) => Ok(program),
@@ -114,11 +114,11 @@ pub struct Pyramid {
     shape: DepthPyramid,
     texels: Growable,
     uniform: Table,
-    bound: Option<Bound>,
+    bound: Option<BoundDepth>,
 }
 
 /// What is bound, while it stays.
-struct Bound {
+struct BoundDepth {
     depth: TextureView,
     /// Of each pass.
     groups: Vec<BindGroup>,
@@ -221,7 +221,7 @@ impl Pyramid {
                 .map(|program| bind(gpu.device, program, depth, &self.texels, &self.uniform))
                 .collect()
         })?;
-        self.bound = Some(Bound {
+        self.bound = Some(BoundDepth {
             depth: depth.clone(),
             groups,
         });
@@ -282,14 +282,14 @@ impl Pyramid {
 /// What the program of a pass binds.
 fn bind(
     device: &Device,
-    program: &Program<Slot>,
+    program: &Program<Resource>,
     depth: &TextureView,
     texels: &Growable,
     shape: &Table,
 ) -> BindGroup {
-    program.bind(device, |slot| match slot {
-        Slot::Depths => BindingResource::TextureView(depth),
-        Slot::Texels => texels.buffer.as_entire_binding(),
-        Slot::Shape => shape.gpu.buffer.as_entire_binding(),
+    program.bind(device, |resource| match resource {
+        Resource::Depths => BindingResource::TextureView(depth),
+        Resource::Texels => texels.buffer.as_entire_binding(),
+        Resource::Shape => shape.gpu.buffer.as_entire_binding(),
     })
 }

@@ -8,7 +8,7 @@ use crate::cull::{
     },
     plan::{
         BatchPlan, Plan,
-        occluded_rows::{OccludedRows, Settled},
+        occluded_rows::{OccludedRows, SettledInputs},
     },
     request::{CullFrame, DepthBuffer, OcclusionView},
     run::history::History,
@@ -32,7 +32,7 @@ impl OccludedRows {
             let motion = motions.get(&view.key);
             !view.is_frozen && motion.is_none_or(Motion::may_be_cut)
         };
-        let is_settled = |settled: &Settled| {
+        let is_settled = |settled: &SettledInputs| {
             settled.history == history.version()
                 && settled.views.iter().copied().eq(views.iter().map(state_of))
         };
@@ -41,7 +41,12 @@ impl OccludedRows {
 
     /// Updates what changes while rows [stay](Self::stay). `known` has projections of the same
     /// frame.
-    pub fn project(&self, plan: &mut Plan, views: &[OcclusionView], mut known: Projected<'_>) {
+    pub fn project(
+        &self,
+        plan: &mut Plan,
+        views: &[OcclusionView],
+        mut known: KnownProjections<'_>,
+    ) {
         for (projection, seen) in plan.projections.iter_mut().zip(&self.projected) {
             if let Some(view) = views.get(seen.0) {
                 *projection = known.projection(view, seen);
@@ -50,8 +55,8 @@ impl OccludedRows {
     }
 
     /// The projections of the rows, which are of `plan`.
-    pub fn projections<'a>(&'a self, plan: &'a Plan) -> Projected<'a> {
-        Projected {
+    pub fn projections<'a>(&'a self, plan: &'a Plan) -> KnownProjections<'a> {
+        KnownProjections {
             seen: &self.projected,
             projections: &plan.projections,
         }
@@ -64,7 +69,7 @@ impl OccludedRows {
         plan: &mut Plan,
         (frame, views): (&CullFrame, &[OcclusionView]),
         (history, motions): (&History, &Motions),
-        mut known: Projected<'_>,
+        mut known: KnownProjections<'_>,
         now: u64,
     ) {
         self.projected.clear();
@@ -105,7 +110,7 @@ impl OccludedRows {
             to.near_pixels = view.near_pixels;
             is_settled &= !is_new && !is_cut;
         }
-        self.settled = is_settled.then(|| Settled {
+        self.settled = is_settled.then(|| SettledInputs {
             history: history.version(),
             views: views.iter().map(state_of).collect(),
         });
@@ -114,12 +119,12 @@ impl OccludedRows {
 
 /// Projections that a frame has computed, by view.
 #[derive(Clone, Copy, Default)]
-pub(in crate::cull) struct Projected<'a> {
+pub(in crate::cull) struct KnownProjections<'a> {
     seen: &'a [(usize, Affine3A)],
     projections: &'a [Projection],
 }
 
-impl Projected<'_> {
+impl KnownProjections<'_> {
     /// Those from the first one of a view on.
     pub fn starting_at(mut self, view: usize) -> Self {
         self.skip(self.seen.partition_point(|seen| seen.0 < view));

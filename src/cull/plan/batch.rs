@@ -26,7 +26,7 @@ pub struct BatchPlan {
     /// Index of the view of each row, if they are shared.
     pub views_of_rows: Vec<u32>,
     /// What the frame changed of the chunks and the sources.
-    pub mends: Mends,
+    pub mends: MendedEntries,
     /// Which rows keep nothing at present; empty until one does.
     pub resting: Vec<bool>,
     /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
@@ -59,7 +59,7 @@ pub struct BatchPlan {
 /// What a frame changed of a batch's tables. Two plans with the same tables are equal, however each
 /// came to them.
 #[derive(Clone, Debug, Default)]
-pub struct Mends {
+pub struct MendedEntries {
     /// Whether all else is as in the frame before. Otherwise the tables are new.
     pub follow: bool,
     /// Indices of chunks. Some may come several times, here and in `rows`.
@@ -68,7 +68,7 @@ pub struct Mends {
     pub rows: Vec<u32>,
 }
 
-impl PartialEq for Mends {
+impl PartialEq for MendedEntries {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -82,7 +82,7 @@ impl BatchPlan {
             chunk_views: emptied(self.chunk_views),
             sources: emptied(self.sources),
             views_of_rows: emptied(self.views_of_rows),
-            mends: Mends {
+            mends: MendedEntries {
                 follow: false,
                 chunks: emptied(self.mends.chunks),
                 rows: emptied(self.mends.rows),

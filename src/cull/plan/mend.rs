@@ -7,7 +7,7 @@ use core::ops::Range;
 use glam::Affine3A;
 
 /// What a request of a plan has become. Its set has as many blocks in each region as before.
-pub(in crate::cull) struct Mended<'a> {
+pub(in crate::cull) struct MendedRequest<'a> {
     /// Transform from the set's space to the world.
     pub world_from_local: &'a Affine3A,
     /// The set's regions, in order.
@@ -16,7 +16,7 @@ pub(in crate::cull) struct Mended<'a> {
     pub len: u32,
 }
 
-impl Mended<'_> {
+impl MendedRequest<'_> {
     /// Number of instances in a region.
     fn instances_in(&self, region: usize) -> u32 {
         let before = self.regions[..region].iter();
@@ -31,7 +31,7 @@ impl Mended<'_> {
 impl Plan {
     /// Gives a request its new transform and length. The planes of its rows follow with
     /// [`Self::set_planes`].
-    pub(in crate::cull) fn mend(&mut self, request: usize, to: &Mended<'_>) {
+    pub(in crate::cull) fn mend(&mut self, request: usize, to: &MendedRequest<'_>) {
         let mut last = None;
         for part in self.all_parts(request) {
             let part = self.draws[part];

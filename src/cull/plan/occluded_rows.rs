@@ -15,12 +15,12 @@ pub(in crate::cull) struct OccludedRows {
     /// The view and the transform of each of [`Plan::projections`].
     pub projected: Vec<(usize, Affine3A)>,
     /// What the rows hold for; `None` if the next frame must look at each.
-    pub settled: Option<Settled>,
+    pub settled: Option<SettledInputs>,
 }
 
 /// What rows depend on that may be hidden, besides their plan and their projections, if no record
 /// is new and no view was cut.
-pub(in crate::cull) struct Settled {
+pub(in crate::cull) struct SettledInputs {
     /// [`History::version`](crate::cull::run::history::History::version).
     pub history: Version,
     /// Of each view, [`OcclusionView::near_pixels`](crate::cull::OcclusionView), and whether it is

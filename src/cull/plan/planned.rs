@@ -1,6 +1,6 @@
 //! The batches of a frame, as they are run.
 
-use super::{Plan, mend::Mended};
+use super::{Plan, mend::MendedRequest};
 use crate::cull::request::DrawList;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) struct RowMeaning {
 
 /// The batches of a frame: their tables, names and the meanings of their rows.
 #[derive(Default)]
-pub(in crate::cull) struct Planned {
+pub(in crate::cull) struct PlannedBatches {
     pub plan: Plan,
     /// Keys of the plan's batches.
     pub keys: Vec<BatchKey>,
@@ -43,9 +43,9 @@ pub(in crate::cull) struct Planned {
     pub meanings: Vec<Arc<[RowMeaning]>>,
 }
 
-impl Planned {
+impl PlannedBatches {
     /// Gives a request its new transform and length.
-    pub fn mend(&mut self, request: usize, to: &Mended<'_>) {
+    pub fn mend(&mut self, request: usize, to: &MendedRequest<'_>) {
         self.plan.mend(request, to);
         for part in &self.plan.draws[self.plan.all_parts(request)] {
             let chunk = &self.plan.batches[part.batch].chunks[part.chunk as usize];

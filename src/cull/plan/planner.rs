@@ -12,9 +12,9 @@ pub(in crate::cull) use requests::{further_shapes, hidden_requests, slot_of};
 
 use super::{
     Plan, PlanLimits,
-    mend::Mended,
+    mend::MendedRequest,
     occluded_rows::OccludedRows,
-    planned::{BatchKey, Planned, batch_keys},
+    planned::{BatchKey, PlannedBatches, batch_keys},
     shared_views::SharedViews,
 };
 use crate::cull::{
@@ -28,13 +28,13 @@ use inputs::PlanInputs;
 use meanings::row_meanings;
 use planes::RequestPlanes;
 pub(in crate::cull::plan) use requests::views_of;
-use resolved::{Resolved, rings_of};
+use resolved::{ResolvedRequests, rings_of};
 
 /// The plan of the current frame, and what it was made from.
 pub(in crate::cull) struct Planner {
     limits: PlanLimits,
     own_planes: usize,
-    planned: Planned,
+    planned: PlannedBatches,
     /// The views that the rows of a large plan share.
     shared: SharedViews,
     /// Whether rows share views: there are many, and something fills them.
@@ -73,7 +73,7 @@ impl Planner {
         Self {
             limits,
             own_planes: OWN_PLANES,
-            planned: Planned::default(),
+            planned: PlannedBatches::default(),
             shared: SharedViews::default(),
             shares: false,
             #[cfg(feature = "testing")]
@@ -124,7 +124,7 @@ impl Planner {
     }
 
     /// The batches of the current frame.
-    pub fn planned(&self) -> &Planned {
+    pub fn planned(&self) -> &PlannedBatches {
         &self.planned
     }
 
@@ -196,7 +196,7 @@ impl Planner {
 
     /// Whether something of its rows, besides planes, differs from the frame before.
     pub fn has_mended(&self) -> bool {
-        !self.moved.is_empty() || self.shared.has_measured
+        !self.moved.is_empty() || self.shared.has_new_distances
     }
 
     /// Version of the plan. Mended plans have the same.
@@ -225,7 +225,7 @@ impl Planner {
     ) -> bool {
         #[cfg(feature = "testing")]
         self.whole.take();
-        self.shared.has_measured = false;
+        self.shared.has_new_distances = false;
         let moved = &mut self.moved;
         let follows = (self.inputs.as_mut())
             .is_some_and(|inputs| inputs.follow(frame, occlusion, sets, moved));
@@ -282,7 +282,7 @@ impl Planner {
         if !occlusion.is_empty() || has_siblings || new.iter().any(|new| !new.more.is_empty()) {
             return None;
         }
-        let resolved = Resolved::of(frame, first_new, self.shares);
+        let resolved = ResolvedRequests::of(frame, first_new, self.shares);
         plan.grow(resolved.requests(frame, sets), self.limits);
         for (index, request) in frame.requests.iter().enumerate().skip(first_new) {
             set_resting(plan, index, request);
@@ -325,7 +325,7 @@ impl Planner {
         self.has_far_first = frame.requests.iter().any(CullRequest::is_far_first);
         let old = self.inputs.take();
         let inputs = PlanInputs::of(frame, occlusion, sets, old);
-        let resolved = Resolved::of(frame, 0, self.shares);
+        let resolved = ResolvedRequests::of(frame, 0, self.shares);
         let old = core::mem::take(&mut self.planned.plan);
         let mut plan = old.build_again(resolved.requests(frame, sets), self.limits);
         for (index, request) in frame.requests.iter().enumerate() {
@@ -355,7 +355,7 @@ impl Planner {
                 }
             }
         }
-        self.planned = Planned {
+        self.planned = PlannedBatches {
             keys: batch_keys(&plan, None),
             meanings: row_meanings(frame, &plan, (&[], 0), &early),
             plan,
@@ -385,10 +385,10 @@ pub(in crate::cull) fn mended<'a>(
     frame: &'a CullFrame,
     sets: &'a ResidentSets,
     index: usize,
-) -> Option<Mended<'a>> {
+) -> Option<MendedRequest<'a>> {
     let request = frame.requests.get(index)?;
     let set = sets.get(request.set)?;
-    Some(Mended {
+    Some(MendedRequest {
         world_from_local: &request.world_from_local,
         regions: &set.regions,
         len: set.len,

@@ -15,28 +15,28 @@ const NOTHING: u32 = 0;
 /// What the rows of a plan share.
 #[derive(Default)]
 pub(in crate::cull) struct SharedViews {
-    /// How the views saw levels and distances when the rows were measured, without their positions.
+    /// How the views saw levels and distances when the rows got theirs, without their positions.
     eyes: Vec<Option<LodEye>>,
-    /// What the rows of each request were measured by.
-    measured: Vec<Measure>,
+    /// What the distances of each request's rows were computed from.
+    distance_inputs: Vec<DistanceInputs>,
     /// The requests whose rows have no views yet.
     new: Range<usize>,
     /// Whether some request is far first.
     has_far_first: bool,
-    /// Some rows of the frame were measured again.
-    pub has_measured: bool,
+    /// Whether some rows of the frame got new distances.
+    pub has_new_distances: bool,
 }
 
 /// What decides which distances the rows of a request keep, apart from what makes another plan.
 #[derive(Clone, Copy, PartialEq)]
-struct Measure {
+struct DistanceInputs {
     range: Option<DistanceRange>,
     fade: f32,
     thin_below: f32,
     errors: ErrorRange,
 }
 
-impl Measure {
+impl DistanceInputs {
     fn of(request: &CullRequest) -> Self {
         Self {
             range: request.range,
@@ -67,9 +67,10 @@ impl SharedViews {
     }
 
     fn add(&mut self, frame: &CullFrame) {
-        let known = self.measured.len();
+        let known = self.distance_inputs.len();
         let new = &frame.requests[known..];
-        self.measured.extend(new.iter().map(Measure::of));
+        self.distance_inputs
+            .extend(new.iter().map(DistanceInputs::of));
         self.has_far_first |= new.iter().any(CullRequest::is_far_first);
         self.new = known..frame.requests.len();
     }
@@ -81,7 +82,7 @@ impl SharedViews {
         let views = frame.views.iter().map(CullView::source);
         plan.views.clear();
         plan.views.extend(nothing.into_iter().chain(views));
-        self.measure(plan, frame, moved);
+        self.update_distances(plan, frame, moved);
         let all = 0..frame.requests.len();
         match &frame.changed {
             Some(changed) => {
@@ -103,21 +104,21 @@ impl SharedViews {
     }
 
     /// Measures the rows whose distances may differ from the frame before.
-    fn measure(&mut self, plan: &mut Plan, frame: &CullFrame, moved: &[usize]) {
+    fn update_distances(&mut self, plan: &mut Plan, frame: &CullFrame, moved: &[usize]) {
         let eyes = eyes_of(frame);
-        self.has_measured = self.eyes != eyes;
-        if self.has_measured {
+        self.has_new_distances = self.eyes != eyes;
+        if self.has_new_distances {
             self.eyes = eyes;
             plan.mend_all();
             for request in 0..frame.requests.len() {
-                measure(plan, frame, request);
+                set_distances(plan, frame, request);
             }
         }
         let mut measure_again = |request: usize| {
-            let now = Measure::of(&frame.requests[request]);
-            if core::mem::replace(&mut self.measured[request], now) != now {
-                self.has_measured = true;
-                measure(plan, frame, request);
+            let now = DistanceInputs::of(&frame.requests[request]);
+            if core::mem::replace(&mut self.distance_inputs[request], now) != now {
+                self.has_new_distances = true;
+                set_distances(plan, frame, request);
             }
         };
         match &frame.changed {
@@ -126,7 +127,7 @@ impl SharedViews {
         }
         // Another transform stretches by something else.
         for &request in moved {
-            measure(plan, frame, request);
+            set_distances(plan, frame, request);
         }
     }
 }
@@ -208,7 +209,7 @@ fn eyes_of(frame: &CullFrame) -> Vec<Option<LodEye>> {
 }
 
 /// Measures the distances that a request's rows keep.
-fn measure(plan: &mut Plan, frame: &CullFrame, index: usize) {
+fn set_distances(plan: &mut Plan, frame: &CullFrame, index: usize) {
     let request = &frame.requests[index];
     let levels = request.level_count();
     for (slot, (_, view)) in views_of(frame, &request.views).enumerate() {
@@ -219,7 +220,7 @@ fn measure(plan: &mut Plan, frame: &CullFrame, index: usize) {
                 let batch = &mut plan.batches[part.batch];
                 let source = &mut batch.sources[part.row as usize];
                 let before = *source;
-                source.measure(&band);
+                source.set_distances(&band);
                 if *source != before {
                     batch.mends.rows.push(part.row);
                 }

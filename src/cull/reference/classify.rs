@@ -6,7 +6,7 @@ mod states;
 use crate::{
     cull::{
         layout::{BLOCK_WORDS, BOUND_IS_LOOSE, Bound},
-        policy::LOOSE,
+        policy::LOOSE_REACH,
     },
     instance::PackedInstance,
 };
@@ -74,7 +74,7 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
         max_scale: scales().fold(0.0, f32::max),
         gaps,
         min_scale: scales().fold(3e38, f32::min),
-        halves: if reach >= LOOSE * BLOCK_WORDS {
+        halves: if reach >= LOOSE_REACH * BLOCK_WORDS {
             BOUND_IS_LOOSE
         } else {
             halves_of_words(&middles, center, high - low)

@@ -12,7 +12,7 @@ use crate::cull::{
     compaction::Resource,
     gpu::{
         Gpu,
-        buffer::{Growable, Table, Written},
+        buffer::{Growable, Table, TableWrite},
         guard::guarded,
         version::Version,
     },
@@ -44,7 +44,7 @@ pub(crate) struct GpuBatch {
     /// The compaction that the bind groups were made for.
     bound_compaction: Compaction,
     /// What the tables and buffers were made for; the rows are compared separately.
-    made_for: Option<MadeFor>,
+    made_for: Option<TableInputs>,
     /// The sibling commands in the buffer of commands, and the number of rows before them.
     siblings: (u32, Vec<DrawCommand>),
     /// The commands of the `Cpu` tier, which are drawn directly.
@@ -67,7 +67,7 @@ struct BoundInputs {
 
 /// The inputs of a batch's tables (except its rows) and of the sizes of its buffers.
 #[derive(Clone, Copy, PartialEq)]
-struct MadeFor {
+struct TableInputs {
     /// The frame in which the plan or the compaction last changed, or a set moved.
     mended_in: u64,
     survivor_capacity: u32,
@@ -197,7 +197,7 @@ impl GpuBatch {
         let made_for = self.made_for.map(|made| made.mended_in);
         let changed = Changed::since(made_for, frame, &plan.mends);
         let chunks = match changed {
-            Changed::Nothing => Written::default(),
+            Changed::Nothing => TableWrite::default(),
             Changed::Some(mends) => (self.chunks).write_some(gpu, &plan.chunks, &mends.chunks)?,
             Changed::All => self.chunks.write(gpu, &plan.chunks)?,
         };
@@ -231,7 +231,7 @@ impl GpuBatch {
             history: inputs.history_version,
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
         };
-        let made_for = Some(MadeFor {
+        let made_for = Some(TableInputs {
             mended_in: frame.mended_in,
             survivor_capacity: self.arena.capacity,
             compaction: pipelines.compaction,

@@ -1,6 +1,6 @@
 //! Numbers of frames, and what a frame changed of the tables of a batch.
 
-use crate::cull::plan::Mends;
+use crate::cull::plan::MendedEntries;
 
 /// The number of a frame, and of the last frames in which something changed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,14 +18,14 @@ pub(in crate::cull) struct FrameNumber {
 #[derive(Clone, Copy)]
 pub(super) enum Changed<'a> {
     Nothing,
-    Some(&'a Mends),
+    Some(&'a MendedEntries),
     All,
 }
 
 impl<'a> Changed<'a> {
     /// What changed of tables that were written for the frame whose
     /// [`FrameNumber::mended_in`] was `made_for`. `mends` are of this frame.
-    pub fn since(made_for: Option<u64>, frame: FrameNumber, mends: &'a Mends) -> Self {
+    pub fn since(made_for: Option<u64>, frame: FrameNumber, mends: &'a MendedEntries) -> Self {
         match made_for {
             Some(made_for) if made_for == frame.mended_in => Self::Nothing,
             Some(made_for) if made_for == frame.mended_before && mends.follow => Self::Some(mends),

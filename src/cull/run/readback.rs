@@ -3,7 +3,7 @@
 use crate::cull::{
     gpu::staging::StagingRing,
     layout::{DrawCommand, Totals, args_offset},
-    plan::planned::{BatchKey, Planned, RowMeaning},
+    plan::planned::{BatchKey, PlannedBatches, RowMeaning},
     request::DrawList,
 };
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(crate) struct BatchRows<'a> {
 
 impl<'a> BatchRows<'a> {
     /// What the counters of a batch of a plan mean. `has_blocks` if the compaction classifies them.
-    pub fn of(planned: &'a Planned, index: usize, has_blocks: bool) -> Option<Self> {
+    pub fn of(planned: &'a PlannedBatches, index: usize, has_blocks: bool) -> Option<Self> {
         let plan = planned.plan.batches.get(index)?;
         Some(Self {
             key: *planned.keys.get(index)?,

@@ -8,7 +8,7 @@ use crate::cull::{
     CullError, Gpu,
     gpu::{
         binding::{Access, Bind},
-        buffer::{Growable, Table, Written},
+        buffer::{Growable, Table, TableWrite},
         guard::guarded,
         kernel::KernelJob,
         limits::dispatch_2d,
@@ -28,7 +28,7 @@ const THREADS: u32 = 64;
 
 /// A buffer that the kernel binds; its number in the shader.
 #[derive(Clone, Copy)]
-enum Slot {
+enum Resource {
     Sources = 0,
     ViewsOfRows = 1,
     Views = 2,
@@ -37,7 +37,7 @@ enum Slot {
 }
 
 /// The kernel.
-pub(in crate::cull) struct RowFiller(Program<Slot>);
+pub(in crate::cull) struct RowFiller(Program<Resource>);
 
 impl RowFiller {
     /// Compiles the kernel.
@@ -45,14 +45,14 @@ impl RowFiller {
     /// # Errors
     /// [`CullError::Pipeline`].
     pub fn new(device: &Device, checks: bool) -> Result<Self, CullError> {
-        let bind = |slot: Slot, access| Bind::at(slot as u32, slot, access);
+        let bind = |resource: Resource, access| Bind::at(resource as u32, resource, access);
         let job = KernelJob::on_all_tiers("fill_rows", &kernels::FILL_ROWS, checks);
         let binds = [
-            bind(Slot::Sources, Access::Read),
-            bind(Slot::ViewsOfRows, Access::Read),
-            bind(Slot::Views, Access::Read),
-            bind(Slot::Chunks, Access::Read),
-            bind(Slot::Rows, Access::Write),
+            bind(Resource::Sources, Access::Read),
+            bind(Resource::ViewsOfRows, Access::Read),
+            bind(Resource::Views, Access::Read),
+            bind(Resource::Chunks, Access::Read),
+            bind(Resource::Rows, Access::Write),
         ];
         Program::build(device, &job, binds.into_iter()).map(Self)
     }
@@ -63,14 +63,14 @@ pub(in crate::cull) struct FilledRows {
     sources: Table,
     rows: Growable,
     /// What the bind group was made for.
-    bound: Option<Bound>,
+    bound: Option<BoundInputs>,
     bind_group: Option<BindGroup>,
     filler: Arc<RowFiller>,
 }
 
 /// Places of what the kernel reads.
 #[derive(Clone, Copy, PartialEq)]
-struct Bound {
+struct BoundInputs {
     tables: Version,
     views_of_rows: TablePlace,
     views: TablePlace,
@@ -112,19 +112,19 @@ impl FilledRows {
         &mut self,
         gpu: Gpu<'_>,
         (plan, changed): (&BatchPlan, Changed<'_>),
-        chunks: (&Buffer, Written),
+        chunks: (&Buffer, TableWrite),
         (tables, views): (&mut FrameTables, TablePlace),
     ) -> Result<(u64, bool), CullError> {
         let rows = plan.sources.len();
         let written = match changed {
             _ if self.bound.is_none() => self.sources.write(gpu, &plan.sources)?,
-            Changed::Nothing => Written::default(),
+            Changed::Nothing => TableWrite::default(),
             Changed::Some(mends) => (self.sources).write_some(gpu, &plan.sources, &mends.rows)?,
             Changed::All => self.sources.write(gpu, &plan.sources)?,
         };
         let bytes = (rows * size_of::<ChunkView>()) as u64;
         let replaced = self.rows.reserve(gpu.device, bytes)?;
-        let bound = Bound {
+        let bound = BoundInputs {
             views_of_rows: tables.push(&plan.views_of_rows)?,
             tables: tables.version(),
             views,
@@ -140,14 +140,14 @@ impl FilledRows {
                 size: NonZeroU64::new(sources),
             };
             let bind_group = guarded(gpu.device, "bind groups of rows", || {
-                self.filler.0.bind(gpu.device, |slot| match slot {
-                    Slot::Sources => BindingResource::Buffer(sources.clone()),
-                    Slot::ViewsOfRows => {
+                self.filler.0.bind(gpu.device, |resource| match resource {
+                    Resource::Sources => BindingResource::Buffer(sources.clone()),
+                    Resource::ViewsOfRows => {
                         BindingResource::Buffer(tables.binding(bound.views_of_rows))
                     }
-                    Slot::Views => BindingResource::Buffer(tables.binding(views)),
-                    Slot::Chunks => chunks.as_entire_binding(),
-                    Slot::Rows => self.rows.buffer.as_entire_binding(),
+                    Resource::Views => BindingResource::Buffer(tables.binding(views)),
+                    Resource::Chunks => chunks.as_entire_binding(),
+                    Resource::Rows => self.rows.buffer.as_entire_binding(),
                 })
             })?;
             (self.bound, self.bind_group) = (Some(bound), Some(bind_group));

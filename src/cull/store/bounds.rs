@@ -19,18 +19,18 @@ use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, ComputePass, Devic
 
 /// What the kernel binds, with its numbers in `shaders/cull/bound.wesl`.
 #[derive(Clone, Copy)]
-enum Slot {
+enum Resource {
     Job = 0,
     Instances = 3,
     Scales = 4,
     Bounds = 5,
 }
 
-const BINDS: [(Slot, Access); 4] = [
-    (Slot::Job, Access::DynamicUniform),
-    (Slot::Instances, Access::Read),
-    (Slot::Scales, Access::Read),
-    (Slot::Bounds, Access::Write),
+const BINDS: [(Resource, Access); 4] = [
+    (Resource::Job, Access::DynamicUniform),
+    (Resource::Instances, Access::Read),
+    (Resource::Scales, Access::Read),
+    (Resource::Bounds, Access::Write),
 ];
 
 /// Jobs of one region with at most this many blocks between them become one: to read this many
@@ -74,7 +74,7 @@ pub(super) fn merged(mut jobs: Vec<BoundJob>) -> Vec<BoundJob> {
 
 /// Makes bounds.
 pub(crate) struct BoundsBuilder {
-    program: Program<Slot>,
+    program: Program<Resource>,
     workgroups: u32,
 }
 
@@ -92,7 +92,7 @@ impl BoundsBuilder {
             checks,
         };
         let binds = BINDS.into_iter();
-        let binds = binds.map(|(slot, access)| Bind::at(slot as u32, slot, access));
+        let binds = binds.map(|(resource, access)| Bind::at(resource as u32, resource, access));
         Ok(Self {
             program: Program::build(device, &job, binds)?,
             workgroups: device.limits().max_compute_workgroups_per_dimension,
@@ -152,11 +152,11 @@ impl BoundsBuilder {
                 mapped_at_creation: false,
             });
             gpu.queue.write_buffer(&uniforms, 0, &bytes);
-            self.program.bind(gpu.device, |slot| match slot {
-                Slot::Job => uniform_at::<BoundJob>(&uniforms, 0),
-                Slot::Instances => instances.as_entire_binding(),
-                Slot::Scales => scales.as_entire_binding(),
-                Slot::Bounds => bounds.as_entire_binding(),
+            self.program.bind(gpu.device, |resource| match resource {
+                Resource::Job => uniform_at::<BoundJob>(&uniforms, 0),
+                Resource::Instances => instances.as_entire_binding(),
+                Resource::Scales => scales.as_entire_binding(),
+                Resource::Bounds => bounds.as_entire_binding(),
             })
         })
     }

@@ -7,7 +7,7 @@ mod writes;
 
 use super::{
     belt::UploadBelt,
-    region::{Channels, Region, Room, SetId},
+    region::{Channels, Region, RegionLayout, SetId},
 };
 use crate::{
     cull::{
@@ -18,7 +18,7 @@ use crate::{
     instance::PackedInstance,
 };
 use core::ops::Range;
-use expected::Expected;
+use expected::ExpectedSets;
 use free::FreeGranules;
 use tenants::Tenants;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
@@ -65,7 +65,7 @@ impl PageCopy {
 /// All pages of a culler.
 pub(crate) struct Pages {
     slots: Vec<Option<Page>>,
-    expected: Expected,
+    expected: ExpectedSets,
     /// Largest number of instances in one buffer: a multiple of [`BLOCK`].
     page_limit: u32,
     keep_cpu_copy: bool,
@@ -100,7 +100,7 @@ impl Pages {
     pub fn new(device: &Device, page_limit: u32, keep_cpu_copy: bool) -> Self {
         Self {
             slots: Vec::new(),
-            expected: Expected::default(),
+            expected: ExpectedSets::default(),
             page_limit,
             keep_cpu_copy,
             belt: UploadBelt::new(device),
@@ -113,7 +113,7 @@ impl Pages {
     #[cfg(feature = "testing")]
     pub fn clear(&mut self, page_limit: u32) {
         self.slots.clear();
-        self.expected = Expected::default();
+        self.expected = ExpectedSets::default();
         self.page_limit = page_limit;
         self.version.bump();
     }
@@ -125,10 +125,10 @@ impl Pages {
     /// Replaces the list of sets that get room next, in this order.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
         let sets = sets.into_iter().map(|(id, len, channels)| {
-            let tenants = self.tenants(len, Room::of(channels), channels);
+            let tenants = self.tenants(len, RegionLayout::of(channels), channels);
             (id, len, channels, tenants)
         });
-        self.expected = Expected::new(sets, self.page_limit);
+        self.expected = ExpectedSets::new(sets, self.page_limit);
     }
 
     /// Allocates room for `len` instances in pages of the same tenants, or in a new page.
@@ -140,19 +140,19 @@ impl Pages {
         device: &Device,
         id: SetId,
         len: u32,
-        room: Room,
+        layout: RegionLayout,
         channels: Channels,
     ) -> Result<Vec<Region>, CullError> {
         self.expected.remove(id);
         let mut regions = Vec::new();
-        let max = self.max_together(room);
-        let tenants = self.tenants(len, room, channels);
+        let max = self.max_together(layout);
+        let tenants = self.tenants(len, layout, channels);
         let granule = tenants.granule();
         let mut left = len;
         while left > 0 {
             let take = left.min(max);
             let capacity = take.next_multiple_of(granule);
-            let granules = capacity / granule * room.factor();
+            let granules = capacity / granule * layout.factor();
             let found = self.with_room(tenants, granules).and_then(|page| {
                 let first = self.slots[page].as_mut()?.free.take(granules)?;
                 Some((page, first))
@@ -164,7 +164,7 @@ impl Pages {
             let (page, first_granule) = match made {
                 Ok(made) => made,
                 Err(error) => {
-                    self.release(&regions, room);
+                    self.release(&regions, layout);
                     return Err(error);
                 }
             };
@@ -180,16 +180,16 @@ impl Pages {
     }
 
     /// Largest number of instances in one region.
-    fn max_together(&self, room: Room) -> u32 {
-        (self.page_limit / BLOCK / room.factor()).max(1) * BLOCK
+    fn max_together(&self, layout: RegionLayout) -> u32 {
+        (self.page_limit / BLOCK / layout.factor()).max(1) * BLOCK
     }
 
     /// The pages that a set of `len` instances may lie in.
-    fn tenants(&self, len: u32, room: Room, channels: Channels) -> Tenants {
-        let places = u64::from(len) * u64::from(room.factor());
-        if room.is_private {
+    fn tenants(&self, len: u32, layout: RegionLayout, channels: Channels) -> Tenants {
+        let places = u64::from(len) * u64::from(layout.factor());
+        if layout.is_private {
             Tenants::One
-        } else if len <= self.max_together(room) && places <= u64::from(SMALL_SET) {
+        } else if len <= self.max_together(layout) && places <= u64::from(SMALL_SET) {
             Tenants::Small(channels.layout())
         } else {
             Tenants::Large(channels)
@@ -198,10 +198,10 @@ impl Pages {
 
     /// Whether a set of `len` instances fits without another page.
     pub fn has_room(&self, len: u32, channels: Channels) -> bool {
-        let room = Room::of(channels);
-        let tenants = self.tenants(len, room, channels);
-        let granules = len.div_ceil(tenants.granule()) * room.factor();
-        len <= self.max_together(room) && self.with_room(tenants, granules).is_some()
+        let layout = RegionLayout::of(channels);
+        let tenants = self.tenants(len, layout, channels);
+        let granules = len.div_ceil(tenants.granule()) * layout.factor();
+        len <= self.max_together(layout) && self.with_room(tenants, granules).is_some()
     }
 
     /// The first page for `tenants` with this many contiguous free granules.
@@ -290,7 +290,7 @@ impl Pages {
     }
 
     /// Frees regions, and drops pages that are no longer used.
-    pub fn release(&mut self, regions: &[Region], room: Room) {
+    pub fn release(&mut self, regions: &[Region], layout: RegionLayout) {
         for region in regions {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
@@ -298,7 +298,7 @@ impl Pages {
             let granule = page.tenants.granule();
             let first = region.first / granule;
             page.free
-                .give(first..first + region.capacity / granule * room.factor());
+                .give(first..first + region.capacity / granule * layout.factor());
             if page.free.is_whole(page.capacity / granule) {
                 self.slots[region.page] = None;
                 self.version.bump();

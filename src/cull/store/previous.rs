@@ -31,7 +31,7 @@ pub(super) struct PendingCopy {
 
 /// The staging buffer, and the copies and the old room of moved sets.
 #[derive(Default)]
-pub(super) struct Previous {
+pub(super) struct PreviousCopies {
     staging: Option<Buffer>,
     /// From the old regions of moved sets to the new ones.
     pub moves: Vec<PendingCopy>,
@@ -39,7 +39,7 @@ pub(super) struct Previous {
     pub retired: Vec<Set>,
 }
 
-impl Previous {
+impl PreviousCopies {
     /// Size of the staging buffer, in bytes.
     pub fn bytes(&self) -> u64 {
         self.staging.as_ref().map_or(0, Buffer::size)

@@ -38,25 +38,25 @@ impl Channels {
 
 /// How a set's room is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct RegionLayout {
     /// Whether each region has room of the same size behind it, for the previous frame.
-    pub previous: bool,
+    pub keeps_previous: bool,
     /// Whether the set has pages that no other set shares, and which stay until the set moves.
     pub is_private: bool,
 }
 
-impl Room {
+impl RegionLayout {
     /// The room of a set that the CPU uploads.
     pub fn of(channels: Channels) -> Self {
         Self {
-            previous: channels.previous,
+            keeps_previous: channels.previous,
             is_private: false,
         }
     }
 
     /// Number of places that a region takes per instance.
     pub fn factor(self) -> u32 {
-        if self.previous { 2 } else { 1 }
+        if self.keeps_previous { 2 } else { 1 }
     }
 }
 

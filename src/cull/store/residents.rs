@@ -1,6 +1,6 @@
 //! The sets that are on the GPU, and the versions that tell whether any changed.
 
-use super::region::{Channels, Region, Room, SetId};
+use super::region::{Channels, Region, RegionLayout, SetId};
 use crate::{cull::gpu::version::Version, instance::InstanceSet};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -16,17 +16,17 @@ pub(in crate::cull) struct Set {
     pub channels: Channels,
     /// The regions that hold the instances, in order.
     pub regions: Vec<Region>,
-    pub room: Room,
+    pub layout: RegionLayout,
 }
 
 impl Set {
-    pub fn new(len: u32, channels: Channels, regions: Vec<Region>, room: Room) -> Self {
+    pub fn new(len: u32, channels: Channels, regions: Vec<Region>, layout: RegionLayout) -> Self {
         Self {
             placed: None,
             len,
             channels,
             regions,
-            room,
+            layout,
         }
     }
 
@@ -44,8 +44,8 @@ impl Set {
 
     /// Whether its regions have a place for these channels. A set that the GPU writes has other
     /// room than an uploaded set, and a page has one layout of channels.
-    pub fn can_have(&self, room: Room, channels: Channels) -> bool {
-        self.room == room && self.channels.layout() == channels.layout()
+    pub fn can_have(&self, layout: RegionLayout, channels: Channels) -> bool {
+        self.layout == layout && self.channels.layout() == channels.layout()
     }
 
     /// Capacity for a set of `len` instances that outgrew its regions: half as much again, limited
@@ -151,7 +151,7 @@ mod tests {
     fn only_changes_are_counted_and_each_place_has_its_own_version() {
         let (one, other) = (SetId(1), SetId(2));
         let plain = Channels::default();
-        let set = || Set::new(5, plain, Vec::new(), Room::of(plain));
+        let set = || Set::new(5, plain, Vec::new(), RegionLayout::of(plain));
         let mut sets = ResidentSets::default();
         let empty = sets.version();
         assert!(sets.remove(one).is_none());
@@ -188,7 +188,10 @@ mod tests {
         let mut sets = ResidentSets::default();
         let mut versions = vec![sets.version()];
         for id in 0..40 {
-            sets.insert(SetId(id), Set::new(5, plain, Vec::new(), Room::of(plain)));
+            sets.insert(
+                SetId(id),
+                Set::new(5, plain, Vec::new(), RegionLayout::of(plain)),
+            );
             versions.push(sets.version());
         }
         sets.resize(SetId(7), 4, plain);
@@ -219,7 +222,7 @@ mod tests {
             capacity: 1 << 27,
         };
         let regions: Vec<_> = (0..32).map(region).collect();
-        let set = Set::new(u32::MAX, plain, regions, Room::of(plain));
+        let set = Set::new(u32::MAX, plain, regions, RegionLayout::of(plain));
         assert_eq!(set.capacity(), u32::MAX);
     }
 

@@ -4,7 +4,7 @@ use super::{
     InstanceStore, Residency,
     fill::Filler,
     previous::{PendingCopy, copies},
-    region::{Region, Room, Run, SetId, runs},
+    region::{Region, RegionLayout, Run, SetId, runs},
     residents::Set,
     upload::checked,
     written_room::{NotedWrites, WrittenRegion, WrittenRoom, WrittenSize},
@@ -51,16 +51,16 @@ impl InstanceStore {
             self.remove_set(id);
             return Err(CullError::WrittenOnCpu(id.0));
         }
-        let room = Room {
-            previous: channels.previous,
+        let layout = RegionLayout {
+            keeps_previous: channels.previous,
             is_private: true,
         };
         let active = active.min(capacity);
         if let Some(set) = self.sets.get(id)
             && let Some(written) = self.written.get_mut(&id)
-            && set.room == room
+            && set.layout == layout
             && set.channels == channels
-            && (written.capacity, written.classify) == (capacity, classify)
+            && (written.capacity, written.is_classified) == (capacity, classify)
             && written.noted.is_some() == noted
         {
             if let Some(noted) = &mut written.noted
@@ -75,19 +75,19 @@ impl InstanceStore {
         self.remove_set(id);
         let regions = self
             .pages
-            .allocate(gpu.device, id, capacity, room, channels)?;
+            .allocate(gpu.device, id, capacity, layout, channels)?;
         let added = self.pages.add_channels(gpu.device, &regions, channels);
         if let Err(error) = added.and_then(|()| self.pages.prove(gpu.queue, &regions)) {
-            self.pages.release(&regions, room);
+            self.pages.release(&regions, layout);
             return Err(error);
         }
-        if let Err(error) = self.hide_places(gpu, &regions, room, classify) {
-            self.pages.release(&regions, room);
+        if let Err(error) = self.hide_places(gpu, &regions, layout, classify) {
+            self.pages.release(&regions, layout);
             return Err(error);
         }
         let written = WrittenRoom {
             capacity,
-            classify,
+            is_classified: classify,
             noted: noted.then(|| {
                 let mut all = NotedWrites::default();
                 all.add(0..capacity);
@@ -97,7 +97,7 @@ impl InstanceStore {
             is_tested: false,
             bounds: None,
         };
-        let set = Set::new(active, channels, regions, room);
+        let set = Set::new(active, channels, regions, layout);
         self.sets.insert(id, set);
         self.written.insert(id, written);
         Ok(Residency::Moved)
@@ -109,10 +109,10 @@ impl InstanceStore {
         &mut self,
         gpu: Gpu<'_>,
         regions: &[Region],
-        room: Room,
+        layout: RegionLayout,
         classify: bool,
     ) -> Result<(), CullError> {
-        let places = |region: &Region| u64::from(region.capacity) * u64::from(room.factor());
+        let places = |region: &Region| u64::from(region.capacity) * u64::from(layout.factor());
         let max = regions.iter().map(places).max().unwrap_or(0);
         let hidden = Filler::new(gpu, HIDDEN, max)?;
         let unknown = Bound {
@@ -281,7 +281,7 @@ impl InstanceStore {
             gpu.queue.submit([encoder.finish()]);
         }
         for set in self.previous.retired.drain(..) {
-            self.pages.release(&set.regions, set.room);
+            self.pages.release(&set.regions, set.layout);
         }
     }
 

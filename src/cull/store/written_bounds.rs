@@ -19,7 +19,7 @@ impl InstanceStore {
         let Some(bounds) = &self.bounds else { return };
         let pages = self.pages.version;
         for (id, written) in &mut self.written {
-            let is_read = written.classify && written.is_tested && written.noted.is_none();
+            let is_read = written.is_classified && written.is_tested && written.noted.is_none();
             let Some(set) = self.sets.get(*id).filter(|_| is_read) else {
                 continue;
             };
@@ -56,7 +56,7 @@ impl InstanceStore {
             let (Some(noted), Some(set)) = (&mut written.noted, self.sets.get(*id)) else {
                 continue;
             };
-            if !written.classify || !written.is_tested || noted.is_empty() {
+            if !written.is_classified || !written.is_tested || noted.is_empty() {
                 continue;
             }
             let ranges = noted.take();
@@ -92,10 +92,9 @@ impl InstanceStore {
         self.bind_written_bounds(gpu);
         let noted = self.bind_noted_bounds(gpu);
         let Some(bounds) = &self.bounds else { return };
-        let written = self
-            .written
-            .values()
-            .filter(|written| written.classify && written.is_tested && written.noted.is_none());
+        let written = self.written.values().filter(|written| {
+            written.is_classified && written.is_tested && written.noted.is_none()
+        });
         let jobs: Vec<_> = written
             .filter_map(|written| written.bounds.as_ref())
             .flat_map(|bound| &bound.jobs)

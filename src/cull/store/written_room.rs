@@ -11,7 +11,7 @@ pub(super) struct WrittenRoom {
     pub(super) capacity: u32,
     /// Whether the bounds of its blocks are computed each frame; otherwise every instance is
     /// tested.
-    pub(super) classify: bool,
+    pub(super) is_classified: bool,
     /// The instances whose blocks have outdated bounds, if writes are noted.
     pub(super) noted: Option<NotedWrites>,
     /// Number of active instances in the previous frame. Instances beyond it had no place then.

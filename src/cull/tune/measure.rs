@@ -25,7 +25,7 @@ const BUDGET: Duration = Duration::from_millis(400);
 const WARM_UP: usize = 2;
 const RUNS: usize = 7;
 /// Another compaction replaces the default if it needs less than this share of the default's time.
-const CLEARLY: f64 = 0.97;
+const CLEARLY_FASTER_SHARE: f64 = 0.97;
 
 /// The time of one compaction in one case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +109,9 @@ pub(super) fn fastest(measurements: &[Measurement]) -> crate::cull::Tuning {
         let default = case().find(|measured| measured.compaction == Compaction::VoteScanCompact);
         let best = case().min_by(|a, b| a.us.total_cmp(&b.us));
         let compaction = match (best, default) {
-            (Some(best), Some(default)) if best.us < default.us * CLEARLY => best.compaction,
+            (Some(best), Some(default)) if best.us < default.us * CLEARLY_FASTER_SHARE => {
+                best.compaction
+            }
             (Some(best), None) => best.compaction,
             _ => Compaction::VoteScanCompact,
         };

@@ -190,16 +190,22 @@ fn what_cannot_be_done_says_why_and_changes_nothing() {
     assert!(refused(&mut world, forest, 1).starts_with("it is hidden already"));
     assert!(matches!(
         attach(&mut world, other),
-        Err(Refused::NotDetached)
+        Err(DetachError::NotDetached)
     ));
     world.get_mut::<Transform>(tree).unwrap().translation.x = f32::NAN;
     assert!(matches!(
         attach(&mut world, tree),
-        Err(Refused::Transform(_))
+        Err(DetachError::Transform(_))
     ));
     assert!(set(&world, forest).is_hidden(1) && world.get_entity(tree).is_ok());
     edit(&mut world, forest, |set| set.clear());
-    assert!(matches!(attach(&mut world, tree), Err(Refused::Removed(1))));
+    assert!(matches!(
+        attach(&mut world, tree),
+        Err(DetachError::Removed(1))
+    ));
     world.entity_mut(forest).insert(GpuInstances::default());
-    assert!(matches!(attach(&mut world, tree), Err(Refused::NoAsset(_))));
+    assert!(matches!(
+        attach(&mut world, tree),
+        Err(DetachError::NoAsset(_))
+    ));
 }

@@ -87,7 +87,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, expanded, meshlets, (lists, levels), (batch_sets, slots), clock): SystemParamItem<
+        (culling, draws, expanded, meshlets, (lists, levels), (batch_sets, slots), clock): SystemParamItem<
             'w,
             '_,
             Self::Param,
@@ -98,7 +98,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         let draws = draws.into_inner();
         let expanded = expanded.into_inner();
         let meshlets = meshlets.into_inner();
-        let Some(culler) = &gpu.into_inner().culler else {
+        let Some(culler) = &culling.into_inner().culler else {
             return RenderCommandResult::Skip;
         };
         let Some(EntityDraws { place, drawn, mesh }) = draws.find(item.main_entity()) else {
@@ -120,7 +120,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             return RenderCommandResult::Skip;
         }
         let key = view.retained_view_entity;
-        let now = DrawnNow {
+        let view_draws = ViewDraws {
             culler,
             draws,
             meshlets,
@@ -133,18 +133,18 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             .and_then(|view| Some((view as usize, batch_sets.set_of(view as usize, place)?)));
         let mut bound = mesh.bound();
         let Some((view, set)) = set else {
-            now.draw::<I>(drawn, &mut bound, pass);
+            view_draws.draw::<I>(drawn, &mut bound, pass);
             return RenderCommandResult::Success;
         };
         // A multi-draw has all levels, but this pass draws a part of them.
-        if now.levels.divide(&key) {
+        if view_draws.levels.divide(&key) {
             let members = batch_sets.members(view, set).iter();
             for member in members.filter(|member| draws.sees(view, **member)) {
-                now.draw::<I>(&draws.drawn[*member], &mut bound, pass);
+                view_draws.draw::<I>(&draws.drawn[*member], &mut bound, pass);
             }
             return RenderCommandResult::Success;
         }
-        for (draw, commands) in batch_sets.draws(view, set, now.list) {
+        for (draw, commands) in batch_sets.draws(view, set, view_draws.list) {
             let Some(bind_group) = draws.bind_group(draw.batch) else {
                 continue;
             };
@@ -157,7 +157,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
 }
 
 /// What the draws of a view take at present.
-struct DrawnNow<'w> {
+struct ViewDraws<'w> {
     culler: &'w Culler,
     draws: &'w SetDraws,
     meshlets: &'w GpuMeshlets,
@@ -166,7 +166,7 @@ struct DrawnNow<'w> {
     levels: &'w DrawnLevels,
 }
 
-impl<'w> DrawnNow<'w> {
+impl<'w> ViewDraws<'w> {
     /// Draws an entity's own survivors. `bound` is the mesh whose buffers are bound: levels of
     /// detail have several.
     fn draw<const I: usize>(

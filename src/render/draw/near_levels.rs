@@ -49,11 +49,11 @@ pub(in crate::render) fn build_render(render_app: &mut SubApp) {
 
 /// Which levels of detail the draws of a view take at present: all, unless the view is divided.
 #[derive(Resource, Default)]
-pub(in crate::render) struct DrawnLevels(Option<(RetainedViewEntity, Half)>);
+pub(in crate::render) struct DrawnLevels(Option<(RetainedViewEntity, LevelHalf)>);
 
 /// A half of the levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
+enum LevelHalf {
     Near,
     Far,
 }
@@ -63,8 +63,8 @@ impl DrawnLevels {
     pub fn take(&self, view: &RetainedViewEntity, drawn: &Drawn, level: usize) -> bool {
         let half = self.0.filter(|(divided, _)| divided == view);
         match (half, drawn.near_levels) {
-            (Some((_, Half::Near)), Some(near)) => level < near,
-            (Some((_, Half::Far)), Some(near)) => level >= near,
+            (Some((_, LevelHalf::Near)), Some(near)) => level < near,
+            (Some((_, LevelHalf::Far)), Some(near)) => level >= near,
             _ => true,
         }
     }
@@ -75,7 +75,7 @@ impl DrawnLevels {
     }
 
     fn is_near(&self, view: &RetainedViewEntity) -> bool {
-        self.0 == Some((*view, Half::Near))
+        self.0 == Some((*view, LevelHalf::Near))
     }
 }
 
@@ -102,7 +102,7 @@ fn start_near_levels(
     let leveled = draws.leveled;
     let of_each_set = leveled.instances / u64::from(leveled.sets.max(1));
     let pays = leveled.sets > 1 && leveled.instances >= min && of_each_set >= MIN_OF_EACH_SET;
-    levels.0 = pays.then_some((key, Half::Near));
+    levels.0 = pays.then_some((key, LevelHalf::Near));
 }
 
 /// Draws the near levels of a divided camera.
@@ -125,7 +125,7 @@ fn draw_near_levels(
 /// From then on, a divided camera draws the far levels.
 fn end_near_levels(mut levels: ResMut<DrawnLevels>) {
     if let Some((_, half)) = &mut levels.0 {
-        *half = Half::Far;
+        *half = LevelHalf::Far;
     }
 }
 

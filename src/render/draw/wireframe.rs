@@ -42,7 +42,7 @@ pub(in crate::render) fn register_wireframes(world: &mut World) {
 
 /// Gives queued wireframes of sets our draw function, and removes those that cannot be drawn.
 pub(in crate::render) fn redirect_wireframes(
-    gpu: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     aliases: Res<MaterialAliases>,
     instances: Res<RenderMeshInstances>,
     functions: Option<Res<DrawFunctions<Wireframe3d>>>,
@@ -51,7 +51,7 @@ pub(in crate::render) fn redirect_wireframes(
     let (Some(functions), Some(mut phases)) = (functions, phases) else {
         return;
     };
-    if gpu.lists.entities.is_empty() {
+    if culling.lists.entities.is_empty() {
         return;
     }
     let functions = functions.read();
@@ -65,7 +65,7 @@ pub(in crate::render) fn redirect_wireframes(
     if !has_phase {
         return;
     }
-    let with_sets = &gpu.lists.entities;
+    let with_sets = &culling.lists.entities;
     for phase in phases.values_mut() {
         let mut found = Vec::new();
         for ((set_key, bin_key), entities) in &phase.unbatchable_meshes {

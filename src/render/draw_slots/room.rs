@@ -64,7 +64,7 @@ impl SlotTable {
 
 /// Numbers of slots and of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct SlotCapacity {
     pub slots: u64,
     pub tables: u64,
 }
@@ -72,7 +72,7 @@ pub(super) struct Room {
 /// Least number of slots that the buffer has room for.
 const FEWEST_SLOTS: u64 = 16;
 
-impl Room {
+impl SlotCapacity {
     /// Room for as many slots and tables, and for up to an eighth more slots, so that the buffer is
     /// not replaced with each new set.
     pub fn with(slots: u64, tables: u64) -> Self {
@@ -81,6 +81,11 @@ impl Room {
             slots: slots.next_multiple_of(step.max(FEWEST_SLOTS)),
             tables: tables.next_power_of_two(),
         }
+    }
+
+    /// Whether this number of slots and of tables fit.
+    pub fn holds(self, slots: u64, tables: u64) -> bool {
+        self.slots >= slots && self.tables >= tables
     }
 
     /// Byte offset of a table in the buffer of slots.
@@ -132,7 +137,7 @@ impl Room {
 
 /// The buffers of the slots.
 pub(super) struct Buffers {
-    pub room: Room,
+    pub capacity: SlotCapacity,
     /// Selectors, and behind them the slots.
     pub slots: Buffer,
     pub uniforms: Buffer,
@@ -143,7 +148,7 @@ impl Buffers {
     ///
     /// # Errors
     /// [`CullError::Gpu`].
-    pub fn new(device: &RenderDevice, room: Room) -> Result<Self, CullError> {
+    pub fn new(device: &RenderDevice, capacity: SlotCapacity) -> Result<Self, CullError> {
         let buffer = |label, size| {
             device.create_buffer(&BufferDescriptor {
                 label: Some(label),
@@ -153,9 +158,9 @@ impl Buffers {
             })
         };
         guarded(device.wgpu_device(), "gpu_culling slots", || Self {
-            room,
-            slots: buffer("gpu_culling slots", room.bytes()),
-            uniforms: buffer("gpu_culling mesh uniforms", room.slots * UNIFORM_BYTES),
+            capacity,
+            slots: buffer("gpu_culling slots", capacity.bytes()),
+            uniforms: buffer("gpu_culling mesh uniforms", capacity.slots * UNIFORM_BYTES),
         })
     }
 

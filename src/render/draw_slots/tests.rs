@@ -152,25 +152,25 @@ fn found(buffer: &[u32], window: u64, granule: u32) -> u64 {
 #[test]
 fn a_window_finds_the_slots_that_it_selects() {
     for (slots, tables) in [(16, 0), (64, 2), (1024, 4)] {
-        let room = Room { slots, tables };
-        let mut buffer = room.selectors();
+        let capacity = SlotCapacity { slots, tables };
+        let mut buffer = capacity.selectors();
         let mut table = SlotTable::default();
         assert!(table.put(0..2, 7) && table.put(2..3, 8) && table.put(8315..8316, 15));
         for index in 0..tables {
-            assert_eq!(buffer.len() as u64 * 4, room.table(index));
-            buffer.extend(room.selector_of(index, &table));
-            buffer.resize(room.table(index + 1) as usize / 4, 0);
+            assert_eq!(buffer.len() as u64 * 4, capacity.table(index));
+            buffer.extend(capacity.selector_of(index, &table));
+            buffer.resize(capacity.table(index + 1) as usize / 4, 0);
         }
-        let place = |slot: u64| room.first_slot() + slot * SLOT_STRIDE;
+        let place = |slot: u64| capacity.first_slot() + slot * SLOT_STRIDE;
         for slot in 0..slots {
             let window = u64::from(DrawSlots::selector_of(slot as u32));
             assert_eq!(found(&buffer, window, 700), place(slot));
         }
         for index in 0..tables {
             for (granule, slot) in [(0, 7), (1, 7), (2, 8), (8315, 15)] {
-                assert_eq!(found(&buffer, room.table(index), granule), place(slot));
+                assert_eq!(found(&buffer, capacity.table(index), granule), place(slot));
             }
-            assert!(room.table(index) + room.window() <= room.bytes());
+            assert!(capacity.table(index) + capacity.window() <= capacity.bytes());
         }
     }
 }
@@ -244,9 +244,9 @@ fn slots_of_unseen_sets_fit_the_binding_of_those_that_are_seen() {
     for used in [0, 1, 1000, 1025, 8000, 20_000, 32_768, 40_000, 65_536] {
         let kept = kept_slots(used);
         assert!(kept >= used && kept >= MANY_SLOTS, "{used}: {kept}");
-        let room = Room::with(kept as u64, 4);
-        assert!(room.slots >= kept as u64 && room.slots <= kept as u64 * 9 / 8);
-        assert!(room.window() <= 1 << 27, "{used}: {kept}");
+        let capacity = SlotCapacity::with(kept as u64, 4);
+        assert!(capacity.slots >= kept as u64 && capacity.slots <= kept as u64 * 9 / 8);
+        assert!(capacity.window() <= 1 << 27, "{used}: {kept}");
     }
 }
 

@@ -16,7 +16,7 @@ const BUDGET: u64 = 1 << 20;
 
 /// What earlier frames say about the room that draws need.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct UniformBudget {
     /// The largest number of survivors that was counted.
     pub peaks: HashMap<DrawKey, u32>,
     /// Whether the buffer has reached the binding limit and cannot grow.
@@ -25,7 +25,7 @@ pub(super) struct Room {
     told: u32,
 }
 
-impl Room {
+impl UniformBudget {
     /// Gives each draw its place: room for all its instances or, if that exceeds the budget, for
     /// twice the survivors that were counted, and at least for a share of the budget. `max` is the
     /// number of uniforms that a binding holds. Returns the number of uniforms of all draws.
@@ -114,25 +114,25 @@ mod tests {
 
     #[test]
     fn room_is_for_all_or_follows_the_counters() {
-        let divide = |room: &mut Room, rooms: [u32; 2]| {
+        let divide = |budget: &mut UniformBudget, rooms: [u32; 2]| {
             let mut draws = [draw(rooms[0], 1), draw(rooms[1], 2)];
-            let total = room.divide(&mut draws, 1000);
+            let total = budget.divide(&mut draws, 1000);
             (total, draws.map(|draw| (draw.job.first, draw.job.room)))
         };
-        let mut room = Room::default();
+        let mut budget = UniformBudget::default();
         let both = [(0, 100), (100, 50)];
-        assert_eq!(divide(&mut room, [100, 50]), (150, both));
+        assert_eq!(divide(&mut budget, [100, 50]), (150, both));
         // Too much for a binding: shares of half of it, then what was counted.
         let shares = [(0, 375), (375, 125)];
-        assert_eq!(divide(&mut room, [3000, 1000]), (500, shares));
+        assert_eq!(divide(&mut budget, [3000, 1000]), (500, shares));
         let key = draw(0, 2).key;
-        room.peaks.insert(key, 200);
+        budget.peaks.insert(key, 200);
         let counted = [(0, 375), (375, 400)];
-        assert_eq!(divide(&mut room, [3000, 1000]), (775, counted));
-        assert!(!room.is_full);
-        room.peaks.insert(key, 900);
+        assert_eq!(divide(&mut budget, [3000, 1000]), (775, counted));
+        assert!(!budget.is_full);
+        budget.peaks.insert(key, 900);
         let full = [(0, 375), (375, 625)];
-        assert_eq!(divide(&mut room, [3000, 1000]), (1000, full));
-        assert!(room.is_full);
+        assert_eq!(divide(&mut budget, [3000, 1000]), (1000, full));
+        assert!(budget.is_full);
     }
 }

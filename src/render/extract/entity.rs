@@ -7,7 +7,8 @@ use crate::render::{
     components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
     extracted_set::ExtractedSet,
     lods::{
-        AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share,
+        AggregateDetail, ImpostorOf, InstanceShare, InstanceVisibilityRange, SetImpostor, SetLods,
+        SetRange,
     },
     meshlets::MeshletMesh3d,
     occlusion::NoOcclusionCulling,
@@ -60,15 +61,15 @@ pub(super) fn parent_of<'a>(
     entities.get(item.impostor_of?.0).ok()
 }
 
-/// Whether the entity's instances fade. `full` is the entity whose impostor it is.
-pub(super) fn fades(item: &SetEntityItem, full: Option<&SetEntityItem>) -> bool {
-    fade_of(item, full) > 0.0 || range_of(item, full).is_some_and(SetRange::fades)
+/// Whether the entity's instances fade. `parent` is the entity whose impostor it is.
+pub(super) fn fades(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> bool {
+    fade_of(item, parent) > 0.0 || range_of(item, parent).is_some_and(SetRange::fades)
 }
 
-/// The entity's use of a set with bounds. An impostor is tested as the instances of `full` are.
+/// The entity's use of a set with bounds. An impostor is tested as the instances of `parent` are.
 pub(super) fn use_of(
     item: &SetEntityItem,
-    full: Option<&SetEntityItem>,
+    parent: Option<&SetEntityItem>,
     (set, sphere): (SetId, &SetSphere),
     changed_in: u64,
 ) -> ExtractedSet {
@@ -77,82 +78,84 @@ pub(super) fn use_of(
         asset: item.instances.id(),
         set,
         sphere: sphere.all,
-        // An impostor's own sphere knows nothing of what it has from `full`.
+        // An impostor's own sphere knows nothing of what it has from `parent`.
         full_sphere: (item.sphere)
-            .filter(|own| full.is_none() && !own.is_by_radius)
+            .filter(|own| parent.is_none() && !own.is_by_radius)
             .and_then(|own| own.full),
-        offset: offset_of(item, full),
-        world_from_local: full.map_or(item.transform, |full| full.transform).affine(),
+        offset: offset_of(item, parent),
+        world_from_local: parent
+            .map_or(item.transform, |parent| parent.transform)
+            .affine(),
         keep_all: item.keep_all,
         is_unsorted: item.is_unsorted,
-        is_never_hidden: item.is_never_hidden || full.is_some_and(|full| full.is_never_hidden),
+        is_never_hidden: item.is_never_hidden
+            || parent.is_some_and(|parent| parent.is_never_hidden),
         has_meshlets: item.has_meshlets,
         lods: item.lods.map(|lods| lods.levels.clone()),
         full: item.lods.and_then(|lods| lods.full.clone()),
-        fade: fade_of(item, full),
-        range: range_of(item, full),
-        thin_below: thin_below(item, full),
+        fade: fade_of(item, parent),
+        range: range_of(item, parent),
+        thin_below: thin_below(item, parent),
         wind: item
             .wind
-            .or(full.and_then(|full| full.wind))
+            .or(parent.and_then(|parent| parent.wind))
             .and_then(Wind::in_slot),
         animation: item.animation.map(InstanceAnimation::extracted),
-        share: share_of(item, full),
+        share: share_of(item, parent),
         changed_in,
     }
 }
 
 /// The entity's own offset, or the offset of the entity whose impostor it is.
-fn offset_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<Affine3A> {
-    let inherited = full.and_then(|full| full.offset);
+fn offset_of(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> Option<Affine3A> {
+    let inherited = parent.and_then(|parent| parent.offset);
     item.offset.or(inherited)?.checked()
 }
 
 /// How long the entity's instances fade from level to level.
-fn fade_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
-    let lods = match full {
-        Some(full) => full.lods,
+fn fade_of(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> f32 {
+    let lods = match parent {
+        Some(parent) => parent.lods,
         None => item.lods,
     };
     lods.map_or(0.0, |lods| lods.fade)
 }
 
 /// The entity's own range, or the range of the entity whose impostor it is.
-fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRange> {
+fn range_of(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> Option<SetRange> {
     let own = item.range.and_then(InstanceVisibilityRange::checked);
-    let of_full = full.and_then(|full| full.range?.checked());
-    own.or(of_full)
+    let of_parent = parent.and_then(|parent| parent.range?.checked());
+    own.or(of_parent)
 }
 
 /// The diameter in pixels below which instances are thinned out: the entity's own, or of the entity
 /// whose impostor it is.
-fn thin_below(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
-    let of_full = full.and_then(|full| full.detail);
-    let detail = item.detail.or(of_full);
+fn thin_below(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> f32 {
+    let of_parent = parent.and_then(|parent| parent.detail);
+    let detail = item.detail.or(of_parent);
     detail.map_or(0.0, |detail| detail.checked())
 }
 
-/// Which of the set's instances the entity draws. Errors are in the units of the full entity's
-/// mesh.
-fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
-    let offset = match full {
-        Some(full) => full.offset,
+/// Which of the set's instances the entity draws. Errors are in the units of the parent's mesh.
+fn share_of(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> InstanceShare {
+    let offset = match parent {
+        Some(parent) => parent.offset,
         None => item.offset,
     };
     let offset = offset.and_then(InstanceOffset::checked);
     let stretch = stretch_of(offset.as_ref());
-    match (full, item.impostor) {
-        (Some(full), _) => Share::Far {
-            full: full.entity.into(),
-            error: full
+    match (parent, item.impostor) {
+        (Some(parent), _) => InstanceShare::Far {
+            parent: parent.entity.into(),
+            error: parent
                 .impostor
                 .map_or(f32::INFINITY, |known| known.error * stretch),
-            levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
+            levels: 1 + parent.lods.map_or(0, |lods| lods.levels.len()) as u32,
         },
-        (None, Some(impostor)) => Share::Near {
+        (None, Some(impostor)) => InstanceShare::Near {
             impostor: impostor.entity.into(),
             error: impostor.error * stretch,
         },
-        (None, None) => Share::All,
+        (None, None) => InstanceShare::All,
     }
 }

@@ -6,7 +6,7 @@
 use super::entity::{SetEntityItem, fades};
 use crate::cull::SetId;
 use crate::instance::InstanceSet;
-use crate::render::{extracted_set::ExtractedSet, lods::Share, upload::KnownSets};
+use crate::render::{extracted_set::ExtractedSet, lods::InstanceShare, upload::KnownSets};
 use bevy::{
     ecs::entity::{EntityHashMap, EntityHashSet},
     platform::collections::HashSet,
@@ -85,7 +85,8 @@ impl SetLists {
             let place = self.places.get(entity);
             let set = place.and_then(|place| self.sets[*place].as_ref());
             // One that comes back would be there twice.
-            self.gone.contains(entity) || set.is_some_and(|set| !matches!(set.share, Share::All))
+            self.gone.contains(entity)
+                || set.is_some_and(|set| !matches!(set.share, InstanceShare::All))
         };
         are_many_gone || changed.iter().any(concerns_others)
     }
@@ -96,8 +97,8 @@ impl SetLists {
         self.sets.get_mut(*place)?.as_mut()
     }
 
-    /// Notes an entity, and what it asks for. `full` is the entity whose impostor it is.
-    pub(super) fn note(&mut self, item: &SetEntityItem, full: Option<&SetEntityItem>) {
+    /// Notes an entity, and what it asks for. `parent` is the entity whose impostor it is.
+    pub(super) fn note(&mut self, item: &SetEntityItem, parent: Option<&SetEntityItem>) {
         let entity = MainEntity::from(item.entity);
         self.entities_read += 1;
         self.entities.insert(entity);
@@ -109,7 +110,7 @@ impl SetLists {
             }
         };
         put(&mut self.asks_expanded, item.asks_expanded);
-        put(&mut self.fading, fades(item, full));
+        put(&mut self.fading, fades(item, parent));
         put(&mut self.lightmapped, item.is_lightmapped);
         put(&mut self.unculled, item.keep_all);
     }

@@ -34,11 +34,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the set of an entity, if it can be tested. `full` is the entity whose impostor it is.
+    /// Reads the set of an entity, if it can be tested. `parent` is the entity whose impostor it
+    /// is.
     pub fn read(
         &mut self,
         item: &SetEntityItem,
-        full: Option<&SetEntityItem>,
+        parent: Option<&SetEntityItem>,
     ) -> Option<ExtractedSet> {
         let entity = item.entity;
         let asset = item.instances.id();
@@ -46,7 +47,7 @@ impl Reader<'_> {
             self.roster.add_absent(entity, asset);
             return None;
         };
-        let sphere = full.map_or(item.sphere, |full| full.sphere)?;
+        let sphere = parent.map_or(item.sphere, |parent| parent.sphere)?;
         if item.offset.is_some_and(|offset| !offset.is_valid()) {
             return None;
         }
@@ -70,7 +71,7 @@ impl Reader<'_> {
             known.users += 1;
             self.lists.share((asset, known.current.id), self.frame);
         }
-        Some(use_of(item, full, (known.current.id, sphere), self.frame))
+        Some(use_of(item, parent, (known.current.id, sphere), self.frame))
     }
 
     /// Uploads what changed of a set.
@@ -92,7 +93,7 @@ impl Reader<'_> {
 /// Notes in `unsettled` the sets in use that may have something to upload, in the order in which
 /// they were first met. Returns whether each set in use is still there.
 pub(super) fn look_at_assets(
-    sets: &mut GpuCuller,
+    culling: &mut GpuCuller,
     assets: &Assets<InstanceSet>,
     buffers: &mut InstanceBuffers,
     unsettled: &mut Vec<AssetId<InstanceSet>>,
@@ -103,7 +104,7 @@ pub(super) fn look_at_assets(
         roster,
         lists,
         ..
-    } = sets
+    } = culling
     else {
         return false;
     };

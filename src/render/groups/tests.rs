@@ -7,7 +7,7 @@ const SHAPE: DrawShape = DrawShape::NonIndexed {
     vertex_count: 3,
     first_vertex: 0,
 };
-const JOINING: Joining = Joining {
+const JOIN_RULE: JoinRule = JoinRule {
     may_be_hidden: false,
     has_min_size: false,
 };
@@ -27,10 +27,10 @@ fn request(sphere: BoundingSphere) -> CullRequest {
 }
 
 /// The requests of a frame with these.
-fn joined(all: &[(CullRequest, Joining)]) -> Vec<CullRequest> {
+fn joined(all: &[(CullRequest, JoinRule)]) -> Vec<CullRequest> {
     let (mut groups, mut requests) = (Groups::default(), Vec::new());
-    for (request, joining) in all {
-        if groups.join(&mut requests, request, *joining).is_none() {
+    for (request, rule) in all {
+        if groups.join(&mut requests, request, *rule).is_none() {
             requests.push(request.clone());
         }
     }
@@ -39,7 +39,7 @@ fn joined(all: &[(CullRequest, Joining)]) -> Vec<CullRequest> {
 
 /// Whether the second joins the first.
 fn joins(first: CullRequest, second: CullRequest) -> bool {
-    joined(&[(first, JOINING), (second, JOINING)]).len() == 1
+    joined(&[(first, JOIN_RULE), (second, JOIN_RULE)]).len() == 1
 }
 
 #[test]
@@ -88,11 +88,11 @@ fn entities_join_if_nothing_but_their_mesh_differs() {
     assert!(!joins(leveled(&[0.1, 0.2]), leveled(&[0.1, 0.3])));
     assert!(!joins(leveled(&[0.1, 0.2]), leveled(&[0.1])));
     assert!(!joins(leveled(&[0.1]), first.clone()));
-    let hidden = Joining {
+    let hidden = JoinRule {
         may_be_hidden: true,
-        ..JOINING
+        ..JOIN_RULE
     };
-    let both = [(first.clone(), JOINING), (first, hidden)];
+    let both = [(first.clone(), JOIN_RULE), (first, hidden)];
     assert_eq!(joined(&both).len(), 2, "cameras hide only one");
 }
 
@@ -100,15 +100,15 @@ fn entities_join_if_nothing_but_their_mesh_differs() {
 #[test]
 fn spheres_that_measure_are_the_same() {
     let near = [sphere(0.0, 1.0), sphere(0.3, 1.0)].map(request);
-    let all_join = |change: &dyn Fn(&mut CullRequest), joining: Joining| {
+    let all_join = |change: &dyn Fn(&mut CullRequest), rule: JoinRule| {
         let mut both = near.clone();
         both.iter_mut().for_each(change);
         let [first, second] = both.clone();
-        let same = joined(&[(first.clone(), joining), (first.clone(), joining)]);
+        let same = joined(&[(first.clone(), rule), (first.clone(), rule)]);
         assert_eq!(same.len(), 1);
-        joined(&[(first, joining), (second, joining)]).len() == 1
+        joined(&[(first, rule), (second, rule)]).len() == 1
     };
-    assert!(all_join(&|_| (), JOINING));
+    assert!(all_join(&|_| (), JOIN_RULE));
     let range = |of_centers| {
         move |request: &mut CullRequest| {
             request.range = Some(DistanceRange {
@@ -118,8 +118,8 @@ fn spheres_that_measure_are_the_same() {
             });
         }
     };
-    assert!(all_join(&range(false), JOINING));
-    assert!(!all_join(&range(true), JOINING));
+    assert!(all_join(&range(false), JOIN_RULE));
+    assert!(!all_join(&range(true), JOIN_RULE));
     let has_levels = |request: &mut CullRequest| {
         let level = CoarserLevel {
             shape: SHAPE,
@@ -128,11 +128,11 @@ fn spheres_that_measure_are_the_same() {
         };
         request.coarser = Some([level].into());
     };
-    assert!(!all_join(&has_levels, JOINING));
-    assert!(!all_join(&|request| request.thin_below = 2.0, JOINING));
-    let has_min_size = Joining {
+    assert!(!all_join(&has_levels, JOIN_RULE));
+    assert!(!all_join(&|request| request.thin_below = 2.0, JOIN_RULE));
+    let has_min_size = JoinRule {
         has_min_size: true,
-        ..JOINING
+        ..JOIN_RULE
     };
     assert!(!all_join(&|_| (), has_min_size));
 }
@@ -140,7 +140,7 @@ fn spheres_that_measure_are_the_same() {
 #[test]
 fn the_sphere_of_many_is_not_much_larger_than_the_largest() {
     // Each touches the one before: three fit into one and a half of the largest radius.
-    let row = [0.0, 0.5, 1.0, 1.5, 2.0, 9.0].map(|x| (request(sphere(x, 1.0)), JOINING));
+    let row = [0.0, 0.5, 1.0, 1.5, 2.0, 9.0].map(|x| (request(sphere(x, 1.0)), JOIN_RULE));
     let requests = joined(&row);
     let sizes = requests.iter().map(|request| 1 + request.more.len());
     assert_eq!(sizes.collect::<Vec<_>>(), [2, 2, 1, 1]);

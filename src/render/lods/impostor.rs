@@ -66,14 +66,14 @@ pub(in crate::render) struct ImpostorOf(pub Entity);
 
 /// The instances of its set that an entity draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::render) enum Share {
+pub(in crate::render) enum InstanceShare {
     /// All.
     All,
     /// Those that the impostor does not draw.
     Near { impostor: MainEntity, error: f32 },
-    /// Those that the other entity does not draw. It may have this number of levels.
+    /// Those that the parent does not draw. It may have this number of levels.
     Far {
-        full: MainEntity,
+        parent: MainEntity,
         error: f32,
         levels: u32,
     },
@@ -98,7 +98,7 @@ pub(in crate::render) struct Parent {
 }
 
 /// What decides which impostors an entity has.
-type Changes = Or<(
+type ImpostorsChanged = Or<(
     Changed<InstanceImpostor>,
     Changed<GpuInstances>,
     Changed<ChildOf>,
@@ -106,7 +106,7 @@ type Changes = Or<(
 )>;
 
 /// An entity that is or has an impostor, or may have one.
-type Concerned = (
+type IsOrMayHaveImpostor = (
     With<GpuInstances>,
     Or<(With<InstanceImpostor>, With<ImpostorOf>, With<Children>)>,
 );
@@ -139,7 +139,7 @@ type IsOrHasImpostor = Or<(With<InstanceImpostor>, With<SetImpostor>)>;
 /// Gives impostors the sets of their parents.
 pub(in crate::render) fn attach_impostors(
     mut commands: Commands,
-    changed: Query<(), (Concerned, Changes)>,
+    changed: Query<(), (IsOrMayHaveImpostor, ImpostorsChanged)>,
     mut removals: Removals,
     impostors: Query<Impostor>,
     parents: Query<Parent, (Without<InstanceImpostor>, Without<InstanceScene>)>,

@@ -90,7 +90,7 @@ pub(in crate::render) struct LodEntity {
 
 /// Why the levels of an entity are ignored.
 #[derive(Clone, Copy, PartialEq)]
-enum Instead {
+enum IgnoreReason {
     Meshlets,
     Impostor,
 }
@@ -143,12 +143,12 @@ pub(in crate::render) fn resolve_lods(
         if !is_changed && !lods.levels.iter().any(is_of_changed) {
             continue;
         }
-        let instead = match (has_meshlets, is_impostor) {
-            (true, _) => Some(Instead::Meshlets),
-            (_, true) => Some(Instead::Impostor),
+        let reason = match (has_meshlets, is_impostor) {
+            (true, _) => Some(IgnoreReason::Meshlets),
+            (_, true) => Some(IgnoreReason::Impostor),
             _ => None,
         };
-        if let Some(problem) = problem_of(lods, instead, impostor)
+        if let Some(problem) = problem_of(lods, reason, impostor)
             && told.is_new(entity)
         {
             warn!("InstanceLods on {entity}: {problem}");
@@ -156,7 +156,7 @@ pub(in crate::render) fn resolve_lods(
         let mut error = 0.0;
         let mut levels = Vec::new();
         for level in lods.levels.iter().take(InstanceLods::MAX) {
-            if instead.is_some() {
+            if reason.is_some() {
                 break;
             }
             let (mesh, sphere) = match &level.mesh {
@@ -179,12 +179,12 @@ pub(in crate::render) fn resolve_lods(
             });
         }
         // Not a number is no share.
-        let fade = if lods.fade > 0.0 && instead.is_none() {
+        let fade = if lods.fade > 0.0 && reason.is_none() {
             lods.fade.min(1.0)
         } else {
             0.0
         };
-        let full = lods.full.clone().filter(|_| instead.is_none());
+        let full = lods.full.clone().filter(|_| reason.is_none());
         let is_same = known.is_some_and(|known| {
             *known.levels == *levels && (known.fade, &known.full) == (fade, &full)
         });
@@ -214,16 +214,16 @@ fn changed_mesh(event: &AssetEvent<Mesh>) -> Option<AssetId<Mesh>> {
 /// What is wrong with the levels, and what to do about it.
 fn problem_of(
     lods: &InstanceLods,
-    instead: Option<Instead>,
+    reason: Option<IgnoreReason>,
     impostor: Option<&SetImpostor>,
 ) -> Option<String> {
-    match instead {
-        Some(Instead::Meshlets) => return Some(
+    match reason {
+        Some(IgnoreReason::Meshlets) => return Some(
             "they are ignored, because the set is drawn by meshlets, whose mesh has its own levels \
              (MeshletSettings::lods). Remove either InstanceLods or MeshletMesh3d"
                 .to_owned(),
         ),
-        Some(Instead::Impostor) => {
+        Some(IgnoreReason::Impostor) => {
             return Some(
                 "they are ignored, because the entity is an InstanceImpostor, the last level of its parent. Add the \
                  levels to the parent"

@@ -10,10 +10,10 @@
 //! last entity.
 
 use super::{
-    drawn_by::{Able, Asked, DrawnBy},
+    draw_mode::{DeviceSupport, DrawMode, EntityNeeds},
     properties::{PhaseFunctions, alias_properties, is_blended},
     reshown::ReshownSets,
-    settled::{SettledMaterial, Stays, is_same_binding},
+    settled::{SettledMaterial, StableInputs, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
     used::UsedAlias,
 };
@@ -51,9 +51,9 @@ pub(in crate::render) struct MaterialAliases {
     /// The material's own id, by the alias's.
     originals: HashMap<UntypedAssetId, UntypedAssetId>,
     /// Entities that have an alias.
-    entities: MainEntityHashMap<Aliased>,
+    entities: MainEntityHashMap<EntityAlias>,
     /// Number of aliases made so far.
-    made: u128,
+    alias_count: u128,
     /// Materials of which the log says why sets with them are not drawn.
     told: Told<AliasKey>,
     /// Entities that are drawn from a `MeshUniform` per survivor.
@@ -71,7 +71,7 @@ pub(in crate::render) struct MaterialAliases {
     /// Aliases that lost their last entity.
     unused: Vec<AliasKey>,
     /// What the device could do in the last run.
-    able: Able,
+    able: DeviceSupport,
     /// What the last run found.
     settled: MainEntityHashMap<SettledMaterial>,
     /// Those whose material was not prepared.
@@ -88,7 +88,7 @@ pub(in crate::render) struct MaterialAliases {
 struct AliasKey {
     /// The material's own id.
     original: UntypedAssetId,
-    drawn: DrawnBy,
+    drawn: DrawMode,
 }
 
 /// An alias, and what it was copied from: a changed material has other properties or another
@@ -104,7 +104,7 @@ struct Alias {
 }
 
 /// An entity with an alias.
-struct Aliased {
+struct EntityAlias {
     key: AliasKey,
     /// The alias's id.
     alias: UntypedAssetId,
@@ -139,7 +139,7 @@ pub(in crate::render) struct Materials<'w> {
     reason = "a system's parameters are its data"
 )]
 pub(in crate::render) fn alias_materials(
-    gpu: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     mut reshown: ResMut<ReshownSets>,
     shaders: Res<InstancedShaders>,
     mut aliases: ResMut<MaterialAliases>,
@@ -152,21 +152,21 @@ pub(in crate::render) fn alias_materials(
     let aliases = &mut *aliases;
     aliases.visited.clear();
     let reshown = reshown.take();
-    let lists = &gpu.lists;
-    let is_next = core::mem::replace(&mut aliases.extracted_in, gpu.frame) + 1 == gpu.frame;
+    let lists = &culling.lists;
+    let is_next = core::mem::replace(&mut aliases.extracted_in, culling.frame) + 1 == culling.frame;
     if lists.entities.is_empty() && aliases.settled.is_empty() && aliases.entities.is_empty() {
         return;
     }
-    let able = Able {
-        is_on: gpu.culler.is_some(),
-        can_expand: can_expand(gpu.culler.as_ref()),
-        vertex_buffers: gpu.vertex_buffers,
+    let able = DeviceSupport {
+        is_on: culling.culler.is_some(),
+        can_expand: can_expand(culling.culler.as_ref()),
+        vertex_buffers: culling.vertex_buffers,
     };
     // Bevy's wireframes, too, read one MeshUniform per instance.
     let asked = |entity: &MainEntity| {
         let wired = wireframes.as_ref();
         let is_wired = wired.is_some_and(|wired| wired.contains_key(entity));
-        Asked {
+        EntityNeeds {
             expanded: is_wired || lists.asks_expanded.contains(entity),
             fading: lists.fading.contains(entity),
             lightmap: lists.lightmapped.contains(entity),
@@ -183,7 +183,7 @@ pub(in crate::render) fn alias_materials(
     aliases.run += 1;
     let has_wireframes = wireframes.as_ref().is_some_and(|wired| !wired.is_empty());
     let listed_in = (!has_wireframes).then_some(lists.listed_in);
-    let stays = Stays {
+    let stays = StableInputs {
         asked: is_next && listed_in.is_some() && aliases.listed_in == listed_in,
         materials: !bevys.prepared.is_changed(),
     };
@@ -196,7 +196,7 @@ pub(in crate::render) fn alias_materials(
     for entity in entities {
         let asked_as_before = stays.asked && !lists.changed_entities.contains(&entity);
         let (instances, prepared) = (&bevys.instances, &bevys.prepared);
-        let stays = Stays {
+        let stays = StableInputs {
             asked: asked_as_before,
             ..stays
         };
@@ -272,7 +272,7 @@ impl MaterialAliases {
     fn visit(
         &mut self,
         entity: MainEntity,
-        asked: Asked,
+        asked: EntityNeeds,
         shaders: &InstancedShaders,
         bevys: &mut Materials,
         functions: &PhaseFunctions,
@@ -290,10 +290,10 @@ impl MaterialAliases {
         };
         let (properties, binding) = (material.properties.clone(), material.binding);
         let (vertex, buffers) = self.meet(original, &properties, shaders);
-        let drawn = DrawnBy::new(vertex, buffers, asked, self.able);
+        let drawn = DrawMode::new(vertex, buffers, asked, self.able);
         for (set, is_in) in [
-            (&mut self.expanded, drawn == DrawnBy::Expanded),
-            (&mut self.fading, drawn == DrawnBy::Fading),
+            (&mut self.expanded, drawn == DrawMode::Expanded),
+            (&mut self.fading, drawn == DrawMode::Fading),
             (&mut self.blended, is_blended(&properties)),
         ] {
             if is_in {
@@ -335,7 +335,7 @@ impl MaterialAliases {
 
     /// Notes that an entity has an alias. Returns whether this run has made the alias.
     fn use_alias(&mut self, entity: MainEntity, key: AliasKey, alias: UntypedAssetId) -> bool {
-        let aliased = Aliased {
+        let aliased = EntityAlias {
             key,
             alias,
             is_used: true,
@@ -415,10 +415,10 @@ impl MaterialAliases {
         }
         let users = known.map_or(0, |alias| alias.users);
         let id = known.map(|alias| alias.id).unwrap_or_else(|| {
-            self.made += 1;
+            self.alias_count += 1;
             UntypedAssetId::Uuid {
                 type_id: key.original.type_id(),
-                uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
+                uuid: Uuid::from_u128(FIRST_ALIAS + self.alias_count),
             }
         });
         if self.told.is_new(key) {
@@ -463,7 +463,7 @@ impl MaterialAliases {
     fn give_back(&mut self, entity: MainEntity, bevys: &mut Materials) {
         self.settled.remove(&entity);
         self.leave(entity);
-        let Some(Aliased { key, alias, .. }) = self.entities.remove(&entity) else {
+        let Some(EntityAlias { key, alias, .. }) = self.entities.remove(&entity) else {
             return;
         };
         if let Some(instance) = bevys.instances.instances.get_mut(&entity)

@@ -1,7 +1,7 @@
 //! The copy of a material's properties that an alias has.
 
 use super::{
-    drawn_by::DrawnBy,
+    draw_mode::DrawMode,
     pipeline::{
         specialize_fading_set, specialize_fading_set_prepass, specialize_set,
         specialize_set_prepass,
@@ -39,7 +39,7 @@ pub(in crate::render) struct PhaseFunctions<'w> {
 /// expanded sets, Bevy's. If sets with the material are not drawn, it has no draw function.
 pub(super) fn alias_properties(
     from: &MaterialProperties,
-    drawn: DrawnBy,
+    drawn: DrawMode,
     phases: &PhaseFunctions,
 ) -> MaterialProperties {
     // All fields are named: one that Bevy adds is an error here, not lost.
@@ -62,11 +62,11 @@ pub(super) fn alias_properties(
         oit_enabled: from.oit_enabled,
         draw_functions: Default::default(),
     };
-    if drawn == DrawnBy::Fading {
+    if drawn == DrawMode::Fading {
         to.base_specialize = Some(specialize_fading_set);
         to.prepass_specialize = Some(specialize_fading_set_prepass);
     }
-    if drawn == DrawnBy::Expanded {
+    if drawn == DrawMode::Expanded {
         to.base_specialize = from.base_specialize;
         to.prepass_specialize = from.prepass_specialize;
     }

@@ -1,7 +1,7 @@
 //! What the last run of `alias_materials` found of an entity. While it holds, the next run leaves
 //! the entity alone.
 
-use super::drawn_by::Asked;
+use super::draw_mode::EntityNeeds;
 use bevy::{
     asset::UntypedAssetId,
     material::MaterialProperties,
@@ -28,13 +28,13 @@ pub(super) enum SettledMaterial {
         properties: Arc<MaterialProperties>,
         binding: MaterialBindingId,
         /// What the entity asked for.
-        asked: Asked,
+        asked: EntityNeeds,
     },
 }
 
 /// What a run need not look up of each entity, because it is as in the run before.
 #[derive(Clone, Copy)]
-pub(super) struct Stays {
+pub(super) struct StableInputs {
     /// What the entities ask for.
     pub asked: bool,
     /// The prepared materials.
@@ -46,8 +46,8 @@ impl SettledMaterial {
     pub fn holds(
         &self,
         entity: MainEntity,
-        stays: Stays,
-        asked_now: impl FnOnce() -> Asked,
+        stays: StableInputs,
+        asked_now: impl FnOnce() -> EntityNeeds,
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
     ) -> bool {

@@ -67,7 +67,7 @@ pub(in crate::render) struct MeshletMeshes {
     /// `None` if no mesh can be made of the asset. It is not tried again until it changes.
     meshes: HashMap<AssetId<MeshletMesh>, Option<MadeMesh>>,
     /// The newest version.
-    made: u64,
+    last_version: u64,
 }
 
 /// A mesh that was made.
@@ -170,8 +170,8 @@ pub(in crate::render) fn give_meshes(
             };
             let mesh = match asset.to_mesh_of_levels() {
                 Ok(mesh) => {
-                    made.made += 1;
-                    let version = made.made;
+                    made.last_version += 1;
+                    let version = made.last_version;
                     let mesh = meshes.add(mesh);
                     let has_levels = asset.levels().len() > 1;
                     if has_levels {

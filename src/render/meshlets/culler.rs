@@ -24,8 +24,8 @@ pub struct MeshletRoom(pub MeshletOptions);
 pub(in crate::render) struct GpuMeshlets {
     /// `None` on the `Cpu` tier, and until an entity has meshlets.
     pub culler: Option<MeshletCuller>,
-    /// [`GpuCuller::made`] of the culler that the stages follow.
-    pub(super) made_for: u64,
+    /// [`GpuCuller::generation`] of the culler that the stages follow.
+    pub(super) culler_generation: u64,
     /// The frame in which the device had no memory for the stages.
     refused_in: Option<u64>,
     pub(super) known: HashMap<MeshletsKey, KnownMeshlets>,
@@ -46,7 +46,7 @@ pub(super) struct KnownMeshlets {
     /// The version of its mesh ([`MadeMesh`](super::component::MadeMesh)).
     pub version: u64,
     /// Whether the engine refused it.
-    pub refused: bool,
+    pub is_refused: bool,
     /// Whether an entity has it in this frame.
     pub is_used: bool,
 }
@@ -95,18 +95,18 @@ impl GpuMeshlets {
     /// Starts again if the sets have another culler than the one that the stages follow.
     pub(super) fn follow(
         &mut self,
-        sets: &GpuCuller,
+        culling: &GpuCuller,
         settings: &GpuCullingSettings,
         device: &RenderDevice,
         room: MeshletOptions,
     ) {
-        let is_new = self.made_for != sets.made;
-        let tries_again = |refused_in| sets.frame >= refused_in + RETRY_AFTER;
+        let is_new = self.culler_generation != culling.generation;
+        let tries_again = |refused_in| culling.frame >= refused_in + RETRY_AFTER;
         if is_new || self.refused_in.is_some_and(tries_again) {
-            let made = make_culler(sets, settings, device, room);
+            let made = make_culler(culling, settings, device, room);
             let mut refused_in = None;
             if let Err(error) = &made {
-                refused_in = matches!(error, CullError::Gpu { .. }).then_some(sets.frame);
+                refused_in = matches!(error, CullError::Gpu { .. }).then_some(culling.frame);
                 if is_new {
                     error!(
                         "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
@@ -114,7 +114,7 @@ impl GpuMeshlets {
                 }
             }
             *self = Self {
-                made_for: sets.made,
+                culler_generation: culling.generation,
                 refused_in,
                 last_id: self.last_id,
                 culler: made.ok().flatten(),
@@ -126,12 +126,12 @@ impl GpuMeshlets {
 
 /// The stages for the tier of the sets; `None` if it has none, which is logged.
 fn make_culler(
-    sets: &GpuCuller,
+    culling: &GpuCuller,
     settings: &GpuCullingSettings,
     device: &RenderDevice,
     room: MeshletOptions,
 ) -> Result<Option<MeshletCuller>, CullError> {
-    let Some(tier) = sets.tier() else {
+    let Some(tier) = culling.tier() else {
         return Ok(None);
     };
     let options = MeshletOptions {

@@ -37,7 +37,7 @@ type MeshletEntity = (
 )]
 pub(in crate::render) fn extract_meshlets(
     mut gpu: ResMut<GpuMeshlets>,
-    sets: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     settings: Res<GpuCullingSettings>,
     entities: Extract<Query<MeshletEntity, Without<CullingRadius>>>,
     offsets: Extract<Query<&InstanceOffset>>,
@@ -52,7 +52,7 @@ pub(in crate::render) fn extract_meshlets(
     if entities.is_empty() && gpu.known.is_empty() {
         return;
     }
-    gpu.follow(&sets, &settings, &device, room.0);
+    gpu.follow(&culling, &settings, &device, room.0);
     let Some(culler) = &mut gpu.culler else {
         return;
     };
@@ -73,14 +73,14 @@ pub(in crate::render) fn extract_meshlets(
             KnownMeshlets {
                 id: MeshletMeshId(gpu.last_id),
                 version: 0,
-                refused: false,
+                is_refused: false,
                 is_used: true,
             }
         });
         known.is_used = true;
         if known.version != made.version {
             known.version = made.version;
-            let was_refused = known.refused;
+            let was_refused = known.is_refused;
             let levels = 0..meshlets.levels().len();
             let levels: Vec<_> = levels.map(|level| meshlets.level_meshlets(level)).collect();
             let result = match &offset {
@@ -91,7 +91,7 @@ pub(in crate::render) fn extract_meshlets(
                     culler.insert_mesh(known.id, &levels)
                 }
             };
-            known.refused = result.is_err();
+            known.is_refused = result.is_err();
             if let Err(error) = result
                 && !was_refused
             {
@@ -99,7 +99,7 @@ pub(in crate::render) fn extract_meshlets(
                 error!("MeshletMesh3d on {entity}: {name} is drawn whole: {error}");
             }
         }
-        if !known.refused {
+        if !known.is_refused {
             let extracted = ExtractedMeshlets {
                 id: known.id,
                 mesh: made.mesh.id(),
@@ -119,7 +119,7 @@ pub(in crate::render) fn extract_meshlets(
     });
     if has_room {
         // What did not fit may fit now.
-        let refused = gpu.known.values_mut().filter(|known| known.refused);
+        let refused = gpu.known.values_mut().filter(|known| known.is_refused);
         refused.for_each(|known| known.version = 0);
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         draw_slots::DrawSlots,
         gpu::RenderGpu,
         materials::{DrawnFaces, PassFaces, is_blended},
-        occlusion::{DrawnLists, Way},
+        occlusion::{DrawnLists, HidingWay},
         set_draws::SetDraws,
         settings::GpuCullingSettings,
         views::{FrameView, ViewKind, view_at},
@@ -89,7 +89,7 @@ fn can_be_parted(properties: &MaterialProperties) -> bool {
 )]
 pub(in crate::render) fn prepare_meshlets(
     mut meshlets: ResMut<GpuMeshlets>,
-    sets: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     settings: Res<GpuCullingSettings>,
     (draws, lists): (Res<SetDraws>, Res<DrawnLists>),
     slots: Res<DrawSlots>,
@@ -101,11 +101,11 @@ pub(in crate::render) fn prepare_meshlets(
 ) {
     faces.sweep();
     let meshlets = &mut *meshlets;
-    let Some(culler) = &sets.culler else {
+    let Some(culler) = &culling.culler else {
         return;
     };
     let requests = match &meshlets.culler {
-        Some(_) => meshlet_requests(meshlets, &sets, (&draws, &lists), &faces, &looks),
+        Some(_) => meshlet_requests(meshlets, &culling, (&draws, &lists), &faces, &looks),
         None => return,
     };
     if let Some(parts) = &mut meshlets.culler {
@@ -122,7 +122,7 @@ pub(in crate::render) fn prepare_meshlets(
 /// The requests of the frame that are drawn by meshlets.
 fn meshlet_requests(
     meshlets: &GpuMeshlets,
-    sets: &GpuCuller,
+    culling: &GpuCuller,
     (draws, lists): (&SetDraws, &DrawnLists),
     faces: &DrawnFaces,
     looks: &Looks,
@@ -136,7 +136,7 @@ fn meshlet_requests(
     for drawn in &draws.drawn {
         let entity = drawn.entity;
         let request = &draws.frame.requests[drawn.of.request];
-        if draws.is_expanded(entity) || sets.lists.unculled.contains(&entity) {
+        if draws.is_expanded(entity) || culling.lists.unculled.contains(&entity) {
             continue;
         }
         let Some(extracted) = meshlets.entities.get(&entity) else {
@@ -154,7 +154,7 @@ fn meshlet_requests(
         let views = request.views.iter();
         let draws_visible = views.map(|view| {
             let view = view_at(&draws.views, *view);
-            view.is_some_and(|view| lists.view(&view.key, Way::Prepass).is_some())
+            view.is_some_and(|view| lists.view(&view.key, HidingWay::Prepass).is_some())
         });
         requests.push(MeshletRequest {
             request: drawn.of.request,

@@ -1,6 +1,6 @@
 //! Which list of survivors the draws of a view take at present.
 
-use super::views::Way;
+use super::views::HidingWay;
 use crate::cull::DrawList;
 use bevy::{platform::collections::HashMap, prelude::*, render::view::RetainedViewEntity};
 
@@ -13,7 +13,7 @@ pub(in crate::render) struct DrawnLists(HashMap<RetainedViewEntity, ViewLists>);
 struct ViewLists {
     /// Index of the view in the frame.
     view: u32,
-    way: Way,
+    way: HidingWay,
     list: DrawList,
 }
 
@@ -24,7 +24,7 @@ impl DrawnLists {
     }
 
     /// Adds a view that hides.
-    pub fn add(&mut self, key: RetainedViewEntity, view: u32, way: Way) {
+    pub fn add(&mut self, key: RetainedViewEntity, view: u32, way: HidingWay) {
         let list = DrawList::Early;
         self.0.insert(key, ViewLists { view, way, list });
     }
@@ -36,13 +36,13 @@ impl DrawnLists {
     }
 
     /// The index of a view that hides in this way.
-    pub fn view(&self, key: &RetainedViewEntity, way: Way) -> Option<u32> {
+    pub fn view(&self, key: &RetainedViewEntity, way: HidingWay) -> Option<u32> {
         let lists = self.0.get(key)?;
         (lists.way == way).then_some(lists.view)
     }
 
     /// Changes the list of a view that hides in this way.
-    pub fn set(&mut self, key: &RetainedViewEntity, way: Way, list: DrawList) {
+    pub fn set(&mut self, key: &RetainedViewEntity, way: HidingWay, list: DrawList) {
         if let Some(lists) = self.0.get_mut(key)
             && lists.way == way
         {

@@ -1,6 +1,8 @@
 //! The late lists between a view's passes, and the draws of what is late.
 
-use super::{component::InstanceOcclusion, lists::DrawnLists, pause::OcclusionPauses, views::Way};
+use super::{
+    component::InstanceOcclusion, lists::DrawnLists, pause::OcclusionPauses, views::HidingWay,
+};
 use crate::{
     cull::{DrawList, Gpu},
     render::{
@@ -92,25 +94,25 @@ fn read_depth(mut cameras: Query<&mut Camera3d, With<InstanceOcclusion>>) {
 }
 
 /// The way of a camera that hides, as a constant: systems are functions of a type.
-trait HidingWay: Send + Sync + 'static {
-    const WAY: Way;
+trait CameraWay: Send + Sync + 'static {
+    const WAY: HidingWay;
 }
 
 struct Forward;
 struct Prepass;
 
-impl HidingWay for Forward {
-    const WAY: Way = Way::Forward;
+impl CameraWay for Forward {
+    const WAY: HidingWay = HidingWay::Forward;
 }
 
-impl HidingWay for Prepass {
-    const WAY: Way = Way::Prepass;
+impl CameraWay for Prepass {
+    const WAY: HidingWay = HidingWay::Prepass;
 }
 
 /// Records late lists.
 #[derive(SystemParam)]
 struct LateLists<'w> {
-    gpu: ResMut<'w, GpuCuller>,
+    culling: ResMut<'w, GpuCuller>,
     meshlets: ResMut<'w, GpuMeshlets>,
     batch_sets: Res<'w, BatchSets>,
     lists: ResMut<'w, DrawnLists>,
@@ -122,10 +124,10 @@ struct LateLists<'w> {
 impl LateLists<'_> {
     /// Records the late lists of a view that hides in this way, and lets its draws take what is
     /// late.
-    fn record(&mut self, key: &RetainedViewEntity, way: Way, context: &mut RenderContext) {
+    fn record(&mut self, key: &RetainedViewEntity, way: HidingWay, context: &mut RenderContext) {
         let _timer = self.clock.start(CpuStage::Record);
-        let gpu = &mut *self.gpu;
-        let (Some(index), Some(culler)) = (self.lists.view(key, way), &mut gpu.culler) else {
+        let culling = &mut *self.culling;
+        let (Some(index), Some(culler)) = (self.lists.view(key, way), &mut culling.culler) else {
             return;
         };
         let recorder = context.diagnostic_recorder();
@@ -135,8 +137,8 @@ impl LateLists<'_> {
         let on = Gpu::new(self.device.wgpu_device(), &self.queue);
         let encoder = context.command_encoder();
         let recorded = culler.record_late(on, encoder, index, &mut passes);
-        gpu.recorded.passes += recorded.passes;
-        gpu.recorded.dispatches += recorded.dispatches;
+        culling.recorded.passes += recorded.passes;
+        culling.recorded.dispatches += recorded.dispatches;
         if let Some(meshlets) = &mut self.meshlets.culler {
             meshlets.record_late(culler, on.device, encoder, index, &mut passes);
         }
@@ -148,7 +150,7 @@ impl LateLists<'_> {
 }
 
 /// Records the late lists of a camera that hides in this way.
-fn record_late<W: HidingWay>(
+fn record_late<W: CameraWay>(
     view: ViewQuery<&ExtractedView>,
     mut late: LateLists,
     mut context: RenderContext,
@@ -167,7 +169,7 @@ fn record_late_shadows(
     let entity = view.entity();
     for map in shadow_maps(entity, view.into_inner()) {
         if let Ok(view) = views.get(map) {
-            late.record(&view.retained_view_entity, Way::Shadow, &mut context);
+            late.record(&view.retained_view_entity, HidingWay::Shadow, &mut context);
         }
     }
 }
@@ -180,7 +182,7 @@ fn shadow_maps(view: Entity, cascades: Option<&ViewLightEntities>) -> impl Itera
 }
 
 /// From then on, a camera that hides in this way draws what is visible.
-fn end_late<W: HidingWay>(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
+fn end_late<W: CameraWay>(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
     let key = view.into_inner().retained_view_entity;
     lists.set(&key, W::WAY, DrawList::Visible);
 }
@@ -196,7 +198,7 @@ fn draw_late(
     let entity = view.entity();
     let targets = view.into_inner();
     let key = &targets.view.retained_view_entity;
-    if lists.view(key, Way::Forward).is_some() {
+    if lists.view(key, HidingWay::Forward).is_some() {
         let is_drawn = |entity| draws.may_be_hidden(entity);
         let label = "gpu_culling late";
         targets.draw(label, &phases, (world, entity), is_drawn, &mut context);
@@ -218,7 +220,7 @@ fn draw_late_shadows(
             continue;
         };
         let key = view.retained_view_entity;
-        let (Some(_), Some(phase)) = (lists.view(&key, Way::Shadow), phases.get(&key)) else {
+        let (Some(_), Some(phase)) = (lists.view(&key, HidingWay::Shadow), phases.get(&key)) else {
             continue;
         };
         let diagnostics = context.diagnostic_recorder();

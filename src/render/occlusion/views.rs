@@ -33,7 +33,7 @@ use core::hash::BuildHasher;
 
 /// By which passes a view hides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::render) enum Way {
+pub(in crate::render) enum HidingWay {
     /// Early in the main pass, then what is late in a separate pass.
     Forward,
     /// Early and late in Bevy's prepasses, then what is visible in the main pass.
@@ -62,12 +62,12 @@ pub(in crate::render) struct CameraData {
 }
 
 /// Cameras that are told to hide.
-type AreTold = Or<(With<InstanceOcclusion>, With<OcclusionCulling>)>;
+type WithOcclusion = Or<(With<InstanceOcclusion>, With<OcclusionCulling>)>;
 
 /// The views that may hide.
 #[derive(SystemParam)]
 pub(in crate::render) struct HidingViews<'w, 's> {
-    cameras: Query<'w, 's, CameraData, AreTold>,
+    cameras: Query<'w, 's, CameraData, WithOcclusion>,
     shadows: Query<'w, 's, ShadowData>,
     lights: Query<'w, 's, &'static InstanceOcclusion>,
     /// The cascades of each camera.
@@ -88,7 +88,7 @@ type ShadowData = (
 /// A view that hides.
 pub(in crate::render) struct HidingView {
     pub key: RetainedViewEntity,
-    pub way: Way,
+    pub way: HidingWay,
     /// Whether the view hides because of [`InstanceOcclusion`].
     pub is_own: bool,
     may_pause: bool,
@@ -166,7 +166,7 @@ impl HidingView {
             is_own: data.own.is_some(),
             // Bevy's prepasses are drawn anyway. What a frozen camera saw stays.
             may_pause: data.own.is_some_and(|own| own.may_pause)
-                && way == Way::Forward
+                && way == HidingWay::Forward
                 && !data.is_frozen,
             clip_from_world: clip_from_world(data.view),
             is_jittered: data.is_jittered,
@@ -191,7 +191,7 @@ impl HidingView {
         let depth = &shadow.depth_attachment.depth_stencil_views;
         Some(Self {
             key: view.retained_view_entity,
-            way: Way::Shadow,
+            way: HidingWay::Shadow,
             is_own: true,
             may_pause: own.may_pause,
             clip_from_world: clip_from_world(view),
@@ -225,7 +225,7 @@ impl HidingView {
 }
 
 /// By which passes a camera hides; `None` if it does not.
-fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
+fn way_of(data: &CameraDataItem<'_, '_>) -> Option<HidingWay> {
     let camera = data.view.retained_view_entity.main_entity.id();
     // Only there the late lists are made.
     if data.camera.schedule != Core3d.intern() {
@@ -249,10 +249,10 @@ fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
             );
             return None;
         }
-        return Some(Way::Forward);
+        return Some(HidingWay::Forward);
     }
     if data.has_bevys && data.has_depth_prepass && !data.is_direct {
-        return Some(Way::Prepass);
+        return Some(HidingWay::Prepass);
     }
     if data.own.is_some() {
         warn_once!(

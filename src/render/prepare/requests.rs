@@ -18,12 +18,12 @@ use crate::render::{
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
     extracted_set::ExtractedSet,
-    groups::{Joined, Joining},
-    lods::{SetRange, Share, Thinning},
+    groups::{JoinRule, RequestShape},
+    lods::{InstanceShare, SetRange, Thinning},
     materials::MaterialAliases,
     names::AssetNames,
-    set_draws::{BevyInstance, Drawn, MadeFor, Moves, SetDraws, many_rest, near_levels},
-    set_meshes::{Deformed, Meshes},
+    set_draws::{BevyInstance, Drawn, FrameInputs, Moves, SetDraws, many_rest, near_levels},
+    set_meshes::{Deformation, Meshes},
     views::{SetView, follow_views},
 };
 use bevy::{
@@ -59,7 +59,7 @@ pub(super) fn add_requests(
     let view_count = views.len();
     let spare = SetView::emptied(views);
     scene.views.give_back(spare);
-    let made_for = MadeFor {
+    let made_for = FrameInputs {
         hides,
         lod_pixels: scene.views.detail().max_error(false),
         min_pixels: scene.views.detail().min_pixels(),
@@ -114,7 +114,7 @@ pub(super) fn add_requests(
 struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
     sets: &'a FrameSets<'a>,
-    /// What is in [`MadeFor`] is as in the previous frame.
+    /// What is in [`FrameInputs`] is as in the previous frame.
     stays: bool,
     /// All changes since the previous frame are known.
     is_next: bool,
@@ -128,7 +128,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     draws: &'a mut SetDraws,
     slots: &'a mut DrawSlots,
     hiding: &'a Hiding<'w, 's>,
-    made_for: MadeFor,
+    made_for: FrameInputs,
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
     ranges: Option<&'a RenderVisibilityRanges>,
@@ -140,7 +140,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
 }
 
 /// A request that was made, and what its entity draws. It has no place in the frame yet.
-struct Made {
+struct NewRequest {
     request: CullRequest,
     drawn: Drawn,
     /// Whether it joins no other request.
@@ -161,7 +161,7 @@ impl Requests<'_, '_, '_> {
             .filter_map(|place| Some((*place, sets.at(*place)?)));
         // Impostors come first: without its impostor, an entity draws all instances itself.
         let is_impostor =
-            |(_, set): &(usize, &ExtractedSet)| matches!(set.share, Share::Far { .. });
+            |(_, set): &(usize, &ExtractedSet)| matches!(set.share, InstanceShare::Far { .. });
         let impostors = seen.clone().filter(is_impostor);
         for (place, set) in impostors.chain(seen.filter(|seen| !is_impostor(seen))) {
             self.add(place, set);
@@ -180,7 +180,7 @@ impl Requests<'_, '_, '_> {
         if self.stays && self.take_over((place, set), &instance, of_bevy) {
             return;
         }
-        let Some(Made {
+        let Some(NewRequest {
             request,
             mut drawn,
             is_alone,
@@ -194,7 +194,7 @@ impl Requests<'_, '_, '_> {
             self.draws.joined.extend(first.map(|first| (entity, first)));
         }
         self.draws.add(place, drawn);
-        if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
+        if matches!(set.share, InstanceShare::Far { .. }) && self.aliases.can_draw(entity) {
             self.impostors.insert(entity);
         }
     }
@@ -206,15 +206,15 @@ impl Requests<'_, '_, '_> {
         (place, set): (usize, &ExtractedSet),
         instance: &RenderMeshQueueData<'_>,
         of_bevy: BevyInstance,
-    ) -> Option<Made> {
+    ) -> Option<NewRequest> {
         let entity = set.entity;
         let mesh_id = instance.mesh_asset_id();
         self.draws.requests_made += 1;
         let mesh = self.draws.place_of(self.meshes, place, mesh_id)?;
         let animation = self.animation(set);
         let has_pose =
-            animation.is_some() && self.draws.meshes[mesh].deformed == Deformed::ByJoints;
-        if self.draws.meshes[mesh].deformed != Deformed::No && !has_pose {
+            animation.is_some() && self.draws.meshes[mesh].deformation == Deformation::ByJoints;
+        if self.draws.meshes[mesh].deformation != Deformation::No && !has_pose {
             let names = AssetNames(self.meshes.server.as_deref());
             self.draws.refuse_deformed(entity, mesh_id, &names);
             return None;
@@ -291,12 +291,12 @@ impl Requests<'_, '_, '_> {
         };
         let is_alone = is_blended
             || set.has_meshlets
-            || !matches!(set.share, Share::All)
+            || !matches!(set.share, InstanceShare::All)
             || !self.sets.are_shared(set.set)
             || self.draws.expanded.contains(&entity);
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
         // Expanded and blended sets have no levels; all levels of an impostor are far.
-        let is_far = matches!(set.share, Share::Far { .. });
+        let is_far = matches!(set.share, InstanceShare::Far { .. });
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
         let member = slots.granules.filter(|_| is_simple).and_then(|granules| {
@@ -308,7 +308,7 @@ impl Requests<'_, '_, '_> {
                 granules,
             })
         });
-        let is_own = matches!(set.share, Share::All)
+        let is_own = matches!(set.share, InstanceShare::All)
             && !self.sets.are_shared(set.set)
             && !self.draws.expanded.contains(&entity);
         let drawn = Drawn {
@@ -320,7 +320,7 @@ impl Requests<'_, '_, '_> {
             bevy: of_bevy,
             material: self.aliases.used_by(entity),
             is_own,
-            of: Joined {
+            of: RequestShape {
                 request: usize::MAX,
                 shape: 0,
             },
@@ -346,7 +346,7 @@ impl Requests<'_, '_, '_> {
         };
         request.resting = self.list_views(place, set, drawn.may_rest, &mut views);
         request.views = views;
-        Some(Made {
+        Some(NewRequest {
             request,
             drawn,
             is_alone,
@@ -367,18 +367,18 @@ impl Requests<'_, '_, '_> {
 
     /// Adds the request to the frame, or what it draws to one that tests the same, unless it
     /// `is_alone`.
-    fn place(&mut self, request: CullRequest, may_be_hidden: bool, is_alone: bool) -> Joined {
+    fn place(&mut self, request: CullRequest, may_be_hidden: bool, is_alone: bool) -> RequestShape {
         let SetDraws { groups, frame, .. } = &mut *self.draws;
-        let joining = Joining {
+        let rule = JoinRule {
             may_be_hidden,
             has_min_size: self.made_for.has_min_size,
         };
-        if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
+        if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, rule) {
             self.draws.spare.push(request);
             return joined;
         }
         frame.requests.push(request);
-        Joined {
+        RequestShape {
             request: frame.requests.len() - 1,
             shape: 0,
         }

@@ -42,25 +42,25 @@ pub(in crate::render) struct ReportInbox(Arc<Mutex<Inbox>>);
 struct Inbox {
     sent: Option<SentReport>,
     /// Lists that the main world has replaced. The next report uses their memory.
-    spare: Lists,
+    spare: ReportLists,
 }
 
 /// A report without its lists.
 struct SentReport {
     report: CullingReport,
     /// The lists, if counters have arrived.
-    lists: Option<Lists>,
+    lists: Option<ReportLists>,
 }
 
 /// The lists of a report. They may be of ten thousand sets, so they are moved between the worlds,
 /// and never copied.
 #[derive(Default)]
-struct Lists {
+struct ReportLists {
     views: Vec<ViewReport>,
     sets: Vec<SetReport>,
 }
 
-impl Lists {
+impl ReportLists {
     fn swap(&mut self, report: &mut CullingReport) {
         core::mem::swap(&mut self.views, &mut report.views);
         core::mem::swap(&mut self.sets, &mut report.sets);
@@ -74,7 +74,7 @@ impl ReportInbox {
         match self.0.lock() {
             Ok(mut inbox) => {
                 let missed = inbox.sent.take().and_then(|missed| missed.lists);
-                let mut own = Lists::default();
+                let mut own = ReportLists::default();
                 own.swap(report);
                 let sent = report.clone();
                 let (lists, left) = match (has_lists, missed) {
@@ -102,7 +102,7 @@ impl ReportInbox {
     reason = "a system's parameters are its data"
 )]
 pub(in crate::render) fn finish_culling(
-    mut gpu: ResMut<GpuCuller>,
+    mut culling: ResMut<GpuCuller>,
     mut meshlets: ResMut<GpuMeshlets>,
     draws: Res<SetDraws>,
     device: Res<RenderDevice>,
@@ -125,10 +125,10 @@ pub(in crate::render) fn finish_culling(
     (mut told_overflow, mut waited): (Local<u64>, Local<bool>),
 ) {
     let timer = clock.start(CpuStage::Finish);
-    let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
+    let (tier, recorded) = (culling.tier(), core::mem::take(&mut culling.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
-    let entities_read = gpu.lists.entities_read;
-    let Some(culler) = &mut gpu.culler else {
+    let entities_read = culling.lists.entities_read;
+    let Some(culler) = &mut culling.culler else {
         // The last report is of a device that is gone, or of settings that were refused.
         drop(timer);
         *report = CullingReport {
@@ -268,7 +268,7 @@ pub(in crate::render) fn receive_report(
     if let Ok(mut inbox) = inbox.0.lock()
         && let Some(newest) = inbox.sent.take()
     {
-        let mut before = Lists::default();
+        let mut before = ReportLists::default();
         before.swap(&mut report);
         *report = newest.report;
         match newest.lists {

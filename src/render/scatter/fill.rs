@@ -2,7 +2,7 @@
 
 use super::{
     plan::ScatterPlans,
-    work::{Fill, Filled, Textures},
+    work::{FilledSet, SetFill, Textures},
 };
 use crate::{
     cull::{
@@ -44,7 +44,7 @@ const MAX_KERNELS: usize = 8;
 pub(in crate::render) struct ScatterFills {
     /// A kernel per rule.
     kernels: Vec<RuleKernel>,
-    filled: HashMap<AssetId<InstanceSet>, Filled>,
+    filled: HashMap<AssetId<InstanceSet>, FilledSet>,
     /// What is recorded in the frame, and by which kernel.
     passes: Vec<(usize, ScatterPass)>,
     noted: Vec<(AssetId<InstanceSet>, Range<u32>)>,
@@ -140,7 +140,7 @@ fn prepare_scatters(
         let kernel = &mut fills.kernels[index].kernel;
         let done = match kernel.get_or_make(fills.frame, make) {
             Ok(kernel) => {
-                let fill = Fill {
+                let fill = SetFill {
                     plan,
                     buffer,
                     maps,

@@ -3,7 +3,7 @@
 use super::{
     component::Scatter,
     maps::{ScatterError, check_map},
-    planned::{Cameras, Planned, ScatterPlan},
+    planned::{Cameras, KnownScatter, ScatterPlan},
 };
 use crate::{
     instance::InstanceSet,
@@ -124,8 +124,8 @@ impl Maps<'_, '_> {
 
 /// What [`plan_scatters`] remembers.
 #[derive(Default)]
-pub(super) struct Memory {
-    planned: HashMap<Entity, Planned>,
+pub(super) struct PlanState {
+    planned: HashMap<Entity, KnownScatter>,
     told: Told<(Entity, String)>,
     /// Images and shaders that changed.
     changed: Vec<UntypedAssetId>,
@@ -133,7 +133,7 @@ pub(super) struct Memory {
 
 /// The components that are gone, and what they leave.
 #[derive(SystemParam)]
-pub(super) struct Removed<'w, 's> {
+pub(super) struct RemovedScatters<'w, 's> {
     scatters: RemovedComponents<'w, 's, Scatter>,
     instances: Query<'w, 's, &'static mut GpuInstances, Without<Scatter>>,
 }
@@ -141,18 +141,18 @@ pub(super) struct Removed<'w, 's> {
 /// Makes sets for scatters, moves their windows along with the cameras, and notes what changed.
 pub(super) fn plan_scatters(
     mut scatters: Query<ScatterEntity>,
-    mut removed: Removed,
+    mut removed: RemovedScatters,
     cameras: Cameras,
     mut maps: Maps,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut plans: ResMut<ScatterPlans>,
-    mut memory: Local<Memory>,
+    mut state: Local<PlanState>,
 ) {
-    let Memory {
+    let PlanState {
         planned,
         told,
         changed,
-    } = &mut *memory;
+    } = &mut *state;
     maps.read_changed(changed);
     let mut is_new = false;
     for entity in removed.scatters.read() {
@@ -186,7 +186,7 @@ pub(super) fn plan_scatters(
             }
             let scatter = Arc::new(Scatter::clone(&item.scatter));
             let known = planned.entry(entity);
-            let known = known.or_insert_with(|| Planned::new(entity, scatter.clone()));
+            let known = known.or_insert_with(|| KnownScatter::new(entity, scatter.clone()));
             known.change(scatter);
         }
         let Some(known) = planned.get_mut(&entity) else {

@@ -23,7 +23,7 @@ pub(super) struct ScatterPlan {
 }
 
 /// What is known of an entity.
-pub(super) struct Planned {
+pub(super) struct KnownScatter {
     pub plan: ScatterPlan,
     pub set: Handle<InstanceSet>,
     /// Tiles along a side of a window.
@@ -53,7 +53,7 @@ pub(super) type Cameras<'w, 's> = Query<
     With<Camera3d>,
 >;
 
-impl Planned {
+impl KnownScatter {
     pub fn new(entity: Entity, scatter: Arc<Scatter>) -> Self {
         Self {
             plan: ScatterPlan {

@@ -16,7 +16,7 @@ use bevy::prelude::*;
 
 /// The farthest tile whose places are whole numbers of steps that fit in an `i32`. Windows end
 /// before it.
-const MAX_TILE: i32 = 5 << 15;
+const MAX_PLANTED_TILE: i32 = 5 << 15;
 
 impl Scatter {
     /// What grows in a tile, as the GPU places it: for collisions, sounds, or a server without a
@@ -78,13 +78,14 @@ impl Scatter {
             height: height.as_ref().map(map_of),
             exclusion: exclusion.as_ref().map(map_of),
         };
+        let max_tile = IVec2::splat(MAX_PLANTED_TILE);
         let mut plants = Vec::new();
         for tile in tiles {
-            if tile.clamp(IVec2::splat(-MAX_TILE), IVec2::splat(MAX_TILE)) != tile {
+            if tile.clamp(-max_tile, max_tile) != tile {
                 return Err(ScatterError::Field {
                     field: "tile",
                     value: tile.to_string(),
-                    wanted: format!("between {} and {MAX_TILE}", -MAX_TILE),
+                    wanted: format!("between {} and {MAX_PLANTED_TILE}", -MAX_PLANTED_TILE),
                 });
             }
             let found = scatter(&layer, &turns, &maps, tile);
@@ -118,7 +119,7 @@ mod tests {
             ..default()
         };
         let all = plain
-            .plants(IVec2::new(MAX_TILE, -MAX_TILE), &images)
+            .plants(IVec2::new(MAX_PLANTED_TILE, -MAX_PLANTED_TILE), &images)
             .unwrap();
         assert_eq!(all.len(), 1024);
         let said =

@@ -12,7 +12,7 @@ use bevy::prelude::*;
 
 /// The number of the farthest tile. The positions in it are whole numbers of steps that fit in an
 /// `i32`.
-const MAX_TILE: f32 = (1 << 17) as f32;
+const MAX_WINDOW_TILE: f32 = (1 << 17) as f32;
 
 /// The most tiles along a side of a window: their square fits in a `u32`.
 const MAX_SIDE: u32 = 65_535;
@@ -29,7 +29,7 @@ pub(super) fn side_of(radius: f32, tile_size: f32) -> u32 {
 /// The tile that a place lies in. `None` if it is too far away, or nowhere.
 pub(super) fn tile_of(place: Vec3, tile_size: f32) -> Option<IVec2> {
     let tile = (place.xz() / tile_size).floor();
-    (tile.abs().max_element() < MAX_TILE && tile.is_finite()).then(|| tile.as_ivec2())
+    (tile.abs().max_element() < MAX_WINDOW_TILE && tile.is_finite()).then(|| tile.as_ivec2())
 }
 
 /// The corners of a window around a tile, in tiles: the first tile, and the one behind the last.

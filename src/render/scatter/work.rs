@@ -22,7 +22,7 @@ use std::sync::Arc;
 use wgpu::Buffer;
 
 /// What a set is filled with.
-pub(super) struct Filled {
+pub(super) struct FilledSet {
     /// The version of its buffers.
     version: u64,
     scatter: Arc<Scatter>,
@@ -67,7 +67,7 @@ impl<'a> Textures<'a> {
 }
 
 /// A set that may have tiles to fill.
-pub(super) struct Fill<'a> {
+pub(super) struct SetFill<'a> {
     pub plan: &'a ScatterPlan,
     pub buffer: &'a InstanceBuffer,
     pub maps: Textures<'a>,
@@ -76,20 +76,20 @@ pub(super) struct Fill<'a> {
 }
 
 /// What is to be recorded for a set.
-pub(super) struct Work {
+pub(super) struct FillWork {
     pub passes: Vec<ScatterPass>,
     pub tiles: u64,
     /// The instances that are written.
     pub noted: Vec<Range<u32>>,
 }
 
-impl Fill<'_> {
+impl SetFill<'_> {
     pub fn prepare(
         &self,
         gpu: Gpu<'_>,
         kernel: &ScatterKernel,
-        all: &mut HashMap<AssetId<InstanceSet>, Filled>,
-    ) -> Result<Option<Work>, CullError> {
+        all: &mut HashMap<AssetId<InstanceSet>, FilledSet>,
+    ) -> Result<Option<FillWork>, CullError> {
         let plan = self.plan;
         let known = all.get(&plan.set).filter(|known| {
             // Other buffers are empty.
@@ -112,7 +112,7 @@ impl Fill<'_> {
             return Ok(None);
         }
         if known.is_none() {
-            let filled = Filled {
+            let filled = FilledSet {
                 version: self.buffer.version(),
                 scatter: plan.scatter.clone(),
                 rule: plan.rule.clone(),
@@ -162,14 +162,14 @@ impl Fill<'_> {
         known.maps_revision = plan.maps_revision;
         known.slots = plan.slots.clone();
         known.is_unsure = self.is_late;
-        Ok(Some(Work {
+        Ok(Some(FillWork {
             passes,
             tiles: stale.len() as u64,
             noted: runs_of(&stale),
         }))
     }
 
-    fn maps_changed(&self, known: &Filled) -> bool {
+    fn maps_changed(&self, known: &FilledSet) -> bool {
         known.maps_revision != self.plan.maps_revision
             || known.rule != self.plan.rule
             || known.is_unsure

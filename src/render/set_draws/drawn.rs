@@ -5,7 +5,7 @@ use crate::cull::{DrawList, SetId, Version};
 use crate::render::{
     batch_sets::member::{Member, PageGranules},
     draw_slots::OcclusionColor,
-    groups::Joined,
+    groups::RequestShape,
     lods::{Fading, RequestLods, Thinning},
     materials::UsedAlias,
     views::ViewFades,
@@ -33,7 +33,7 @@ pub(in crate::render) struct Drawn {
     /// without a `MeshUniform` per survivor.
     pub is_own: bool,
     /// The request whose survivors it draws.
-    pub of: Joined,
+    pub of: RequestShape,
     pub set: SetId,
     /// Version of the regions and channels of the set.
     pub placed: Option<Version>,

@@ -19,7 +19,7 @@ pub(in crate::render) fn no_request() -> CullRequest {
 
 /// What the requests of a frame depend on, besides its sets and views.
 #[derive(Clone, Copy, Default, PartialEq)]
-pub(in crate::render) struct MadeFor {
+pub(in crate::render) struct FrameInputs {
     /// Whether some view hides instances.
     pub hides: bool,
     /// The greatest error with which cameras draw levels of detail, in pixels.

@@ -9,7 +9,8 @@ use crate::{
         reference::{self, Placed},
     },
     render::{
-        culler::GpuCuller, gpu::RenderGpu, groups::Joined, set_draws::SetDraws, views::view_at,
+        culler::GpuCuller, gpu::RenderGpu, groups::RequestShape, set_draws::SetDraws,
+        views::view_at,
     },
 };
 use bevy::{platform::collections::HashSet, prelude::*};
@@ -29,16 +30,18 @@ fn is_borderline(distance: f32, placed: &Placed) -> bool {
 /// everything can be read.
 pub(in crate::render) fn verify_survivors(
     verifier: Res<Verifier>,
-    sets: Res<GpuCuller>,
+    culling: Res<GpuCuller>,
     draws: Res<SetDraws>,
     gpu: RenderGpu,
 ) {
     let Ok(mut state) = verifier.0.lock() else {
         return;
     };
-    let Some(culler) = &sets.culler else { return };
+    let Some(culler) = &culling.culler else {
+        return;
+    };
     // Sets are copied at extraction: a request that came after it is for the next frame.
-    if !state.requested || state.sets.is_empty() && sets.lists.len() > 0 {
+    if !state.is_requested || state.sets.is_empty() && culling.lists.len() > 0 {
         return;
     }
     for (id, copied) in &mut state.sets {
@@ -121,7 +124,7 @@ pub(in crate::render) fn verify_survivors(
 fn compare_hiding(
     culler: &Culler,
     gpu: Gpu<'_>,
-    (of, place, view): (Joined, usize, u32),
+    (of, place, view): (RequestShape, usize, u32),
     (set, parts): (&Copied, &[TwinPart]),
     verdict: &mut Verdict,
 ) -> Result<(), String> {

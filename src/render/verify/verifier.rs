@@ -35,7 +35,7 @@ pub struct Verifier(pub(super) Arc<Mutex<State>>);
 /// A check, from its request to its verdicts.
 #[derive(Default)]
 pub(super) struct State {
-    pub requested: bool,
+    pub is_requested: bool,
     /// The copied sets. `None` if only the GPU has the instances: they are read when the frame is
     /// done.
     pub sets: HashMap<SetId, Option<Copied>>,
@@ -54,7 +54,7 @@ impl Verifier {
     pub fn request(&self) {
         if let Ok(mut state) = self.0.lock() {
             *state = State {
-                requested: true,
+                is_requested: true,
                 ..State::default()
             };
         }
@@ -68,7 +68,7 @@ impl Verifier {
 
     /// Whether a check is requested.
     pub(in crate::render) fn is_requested(&self) -> bool {
-        self.0.lock().is_ok_and(|state| state.requested)
+        self.0.lock().is_ok_and(|state| state.is_requested)
     }
 
     /// Keeps a copy of the first `arrived` instances of a set for the check. Instances that are

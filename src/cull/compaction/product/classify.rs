@@ -11,7 +11,7 @@ use super::{
 use crate::cull::CullingTier;
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
-    ordered: true,
+    is_ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
     passes: &[

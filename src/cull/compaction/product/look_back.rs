@@ -8,7 +8,7 @@ use super::{
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
-    ordered: true,
+    is_ordered: true,
     needs_subgroups: true,
     arena: Arena::Dense,
     passes: &[

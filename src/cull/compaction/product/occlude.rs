@@ -10,7 +10,7 @@ use super::{
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
-    ordered: true,
+    is_ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
     passes: &[

@@ -9,7 +9,7 @@ use super::{
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
-    ordered: false,
+    is_ordered: false,
     needs_subgroups: true,
     arena: Arena::Regions,
     passes: &[VOTE_WORDS, CLEAR_ROWS, COMPACT, ARGS_REGIONS],

@@ -74,12 +74,12 @@ impl Steps {
     }
 }
 
-/// The buffer that a step, counted from 0, has in place of `slot`.
-fn swapped(slot: Resource, step: usize) -> Resource {
-    match slot {
+/// The buffer that a step, counted from 0, has in place of `resource`.
+fn swapped(resource: Resource, step: usize) -> Resource {
+    match resource {
         Resource::Front if step % 2 == 1 => Resource::Back,
         Resource::Back if step % 2 == 1 => Resource::Front,
-        slot => slot,
+        resource => resource,
     }
 }
 
@@ -103,7 +103,7 @@ impl Doubling {
         Ok(self.last)
     }
 
-    /// Bind groups of a pass, over what `buffer` gives for a slot: one per step.
+    /// Bind groups of a pass, over what `buffer` gives for a resource: one per step.
     pub fn bind<'a>(
         &'a self,
         gpu: Gpu<'_>,
@@ -119,9 +119,9 @@ impl Doubling {
         }
         let votes = buffer(Resource::Front).buffer.size() / 4;
         let bind = |step| {
-            program.bind(gpu.device, |slot| match slot {
+            program.bind(gpu.device, |resource| match resource {
                 Resource::Step => reaches.binding(step),
-                slot => BindingResource::Buffer(buffer(swapped(slot, step))),
+                resource => BindingResource::Buffer(buffer(swapped(resource, step))),
             })
         };
         (0..steps.bind_groups(votes)).map(bind).collect()

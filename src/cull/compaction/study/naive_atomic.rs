@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
-    ordered: false,
+    is_ordered: false,
     needs_subgroups: false,
     arena: Arena::Regions,
     passes: &[CLEAR_ROWS, COMPACT, ARGS_REGIONS],

@@ -28,7 +28,7 @@ pub(super) struct Kernels {
     /// Why it is not the one that was asked for.
     pub fallback: Option<String>,
     pub dispatch: ExpandDispatch,
-    pub merged: bool,
+    pub is_merged: bool,
     pub has_counts: bool,
     pub passes: Vec<Kernel>,
     /// Pass 1 for few sources; may be empty.
@@ -104,7 +104,7 @@ impl Kernels {
             expansion,
             fallback,
             dispatch: options.dispatch,
-            merged: options.merged || !strategy.buckets,
+            is_merged: options.merged || !strategy.has_buckets,
             has_counts: options.counting.is_none(),
             passes: passes?,
             few: few?,

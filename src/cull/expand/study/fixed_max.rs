@@ -3,8 +3,8 @@
 use super::{Arena, ExpandPass, Features, Groups, Strategy, kernels};
 
 pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
-    ordered: true,
-    buckets: false,
+    is_ordered: true,
+    has_buckets: false,
     features: Features::empty(),
     list_entries: |_| 0,
     is_fixed: true,
@@ -12,7 +12,7 @@ pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
         prefixes: |_| 0,
         // A maximum for each workgroup.
         partials: |sources| u64::from(Groups::Tiles.count(sources)),
-        sums: true,
+        has_sums: true,
         entry: 0,
         max_entries: Some(|_| 0),
     },

@@ -3,15 +3,15 @@
 use super::{Arena, ExpandPass, Features, Groups, Strategy, kernels};
 
 pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
-    ordered: false,
-    buckets: false,
+    is_ordered: false,
+    has_buckets: false,
     features: Features::SHADER_INT64.union(Features::SHADER_INT64_ATOMIC_ALL_OPS),
     list_entries: |_| 0,
     is_fixed: false,
     arena: Arena {
         prefixes: u64::from,
         partials: |_| 0,
-        sums: false,
+        has_sums: false,
         // Which source a prefix is of.
         entry: 1,
         max_entries: Some(|sources| sources),

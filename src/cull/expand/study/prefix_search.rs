@@ -3,15 +3,15 @@
 use super::{Arena, ExpandPass, Features, Groups, SCAN_ITEMS, Strategy, kernels, tiles};
 
 pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
-    ordered: true,
-    buckets: false,
+    is_ordered: true,
+    has_buckets: false,
     features: Features::empty(),
     list_entries: |_| 0,
     is_fixed: false,
     arena: Arena {
         prefixes: u64::from,
         partials: tiles,
-        sums: false,
+        has_sums: false,
         entry: 0,
         max_entries: Some(|_| 0),
     },

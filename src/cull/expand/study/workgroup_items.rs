@@ -5,15 +5,15 @@ use crate::cull::layout::expand::EXPAND_CHUNK;
 use super::{Arena, ExpandPass, Features, Groups, Strategy, kernels, tiles};
 
 pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
-    ordered: true,
-    buckets: false,
+    is_ordered: true,
+    has_buckets: false,
     features: Features::empty(),
     list_entries: |items| items.div_ceil(EXPAND_CHUNK),
     is_fixed: false,
     arena: Arena {
         prefixes: u64::from,
         partials: tiles,
-        sums: true,
+        has_sums: true,
         entry: 2,
         max_entries: None,
     },

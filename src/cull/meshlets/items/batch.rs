@@ -5,7 +5,7 @@ use crate::cull::{
     CullError, Expander, Expansion, Gpu, Version,
     expand::{ExpandInput, Sources},
     gpu::guard::guarded,
-    meshlets::kernels::Slot,
+    meshlets::kernels::Resource,
 };
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, Buffer, ComputePass, Device,
@@ -75,25 +75,25 @@ impl ItemBatch {
         self.groups.is_none()
     }
 
-    /// Makes the bind groups, unguarded, over what `buffer` gives for each slot.
+    /// Makes the bind groups, unguarded, over what `buffer` gives for each resource.
     pub fn bind<'a>(
         &mut self,
         device: &Device,
         kernels: &ItemKernels,
-        buffer: impl Fn(Slot) -> &'a Buffer + Copy,
+        buffer: impl Fn(Resource) -> &'a Buffer + Copy,
     ) {
-        let group = |layout: &BindGroupLayout, slots: &[(Slot, _)]| {
-            let entry = |(slot, _): &(Slot, _)| BindGroupEntry {
-                binding: *slot as u32,
-                resource: buffer(*slot).as_entire_binding(),
+        let group = |layout: &BindGroupLayout, resources: &[(Resource, _)]| {
+            let entry = |(resource, _): &(Resource, _)| BindGroupEntry {
+                binding: *resource as u32,
+                resource: buffer(*resource).as_entire_binding(),
             };
             device.create_bind_group(&BindGroupDescriptor {
                 label: Some("gpu_culling meshlet items"),
                 layout,
-                entries: &slots.iter().map(entry).collect::<Vec<_>>(),
+                entries: &resources.iter().map(entry).collect::<Vec<_>>(),
             })
         };
-        let votes = group(&kernels.votes, &kernels.vote_slots);
+        let votes = group(&kernels.votes, &kernels.vote_resources);
         self.groups = Some([group(&kernels.counts, COUNTS), votes]);
     }
 

@@ -12,7 +12,7 @@ use core::ops::Range;
 
 /// What the requests of a frame draw and keep, from some request on.
 #[derive(Default)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedRequests {
     first: usize,
     planes: Vec<ViewPlanes>,
     shapes: Vec<DrawShape>,
@@ -21,7 +21,7 @@ pub(super) struct Resolved {
     ends: Vec<(Range<usize>, usize, usize)>,
 }
 
-impl Resolved {
+impl ResolvedRequests {
     /// If the rows `share` views, they have no planes.
     pub fn of(frame: &CullFrame, first: usize, share: bool) -> Self {
         let requests = frame.requests.get(first..).unwrap_or_default();

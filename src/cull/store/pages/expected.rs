@@ -2,29 +2,29 @@
 //! its first set.
 
 use super::tenants::Tenants;
-use crate::cull::store::region::{Channels, Room, SetId};
+use crate::cull::store::region::{Channels, RegionLayout, SetId};
 
 /// Sets without room, in the order in which they will get it.
 #[derive(Default)]
-pub(super) struct Expected(Vec<Newcomer>);
+pub(super) struct ExpectedSets(Vec<ExpectedSet>);
 
-struct Newcomer {
+struct ExpectedSet {
     id: SetId,
     tenants: Tenants,
     /// Number of granules that remain after whole pages are filled.
     granules: u32,
 }
 
-impl Expected {
+impl ExpectedSets {
     /// Sets with their lengths, in pages of at most `limit` instances.
     pub fn new(
         sets: impl IntoIterator<Item = (SetId, u32, Channels, Tenants)>,
         limit: u32,
     ) -> Self {
         let newcomer = |(id, len, channels, tenants): (SetId, u32, Channels, Tenants)| {
-            let (factor, granule) = (Room::of(channels).factor(), tenants.granule());
+            let (factor, granule) = (RegionLayout::of(channels).factor(), tenants.granule());
             let max = (limit / granule / factor).max(1);
-            Newcomer {
+            ExpectedSet {
                 id,
                 tenants,
                 granules: len.div_ceil(granule) % max * factor,
@@ -84,7 +84,7 @@ mod tests {
             .layout(),
         );
         let set = |id, len| (SetId(id), len, PLAIN, small);
-        let expected = Expected::new([set(1, 1), set(2, GRANULE), set(3, 1000)], LIMIT * BLOCK);
+        let expected = ExpectedSets::new([set(1, 1), set(2, GRANULE), set(3, 1000)], LIMIT * BLOCK);
         assert_eq!(expected.page_granules(2, small, 100), 2 + 1 + 1 + 8);
         assert_eq!(expected.page_granules(2, small, 9), 2 + 1 + 1);
         assert_eq!(expected.page_granules(2, tagged, 100), 2);
@@ -99,7 +99,7 @@ mod tests {
             (SetId(3), 900 * BLOCK, PLAIN),
             (SetId(4), 700 * BLOCK, PLAIN),
         ];
-        let mut expected = Expected::new(sets.map(large), LIMIT * BLOCK);
+        let mut expected = ExpectedSets::new(sets.map(large), LIMIT * BLOCK);
         expected.remove(SetId(1));
         assert_eq!(
             expected.page_granules(300, Tenants::Large(PLAIN), LIMIT),
@@ -115,7 +115,7 @@ mod tests {
             300
         );
         assert_eq!(
-            Expected::default().page_granules(3, Tenants::Large(PLAIN), LIMIT),
+            ExpectedSets::default().page_granules(3, Tenants::Large(PLAIN), LIMIT),
             3
         );
     }
@@ -130,7 +130,7 @@ mod tests {
             (SetId(1), 2003 * BLOCK, PLAIN),
             (SetId(2), 502 * BLOCK, previous),
         ];
-        let expected = Expected::new(sets.map(large), LIMIT * BLOCK);
+        let expected = ExpectedSets::new(sets.map(large), LIMIT * BLOCK);
         assert_eq!(
             expected.page_granules(300, Tenants::Large(PLAIN), LIMIT),
             303

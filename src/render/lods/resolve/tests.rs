@@ -33,11 +33,11 @@ fn problems_name_level_value_and_remedy() {
     };
     let problem = problem_of(&fades, None, None).unwrap_or_default();
     assert!(problem.contains("fade is NaN"), "{problem}");
-    for (instead, named) in [
-        (Instead::Meshlets, "MeshletMesh3d"),
-        (Instead::Impostor, "InstanceImpostor"),
+    for (reason, named) in [
+        (IgnoreReason::Meshlets, "MeshletMesh3d"),
+        (IgnoreReason::Impostor, "InstanceImpostor"),
     ] {
-        let problem = problem_of(&lods(&[0.1]), Some(instead), None).unwrap_or_default();
+        let problem = problem_of(&lods(&[0.1]), Some(reason), None).unwrap_or_default();
         assert!(problem.contains(named), "{problem}");
     }
     let impostor = SetImpostor {

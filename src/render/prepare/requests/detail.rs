@@ -6,7 +6,7 @@ use crate::cull::{CoarserLevel, ErrorRange, layout::greatest_stretch};
 use crate::render::{
     animation::SlotAnimation,
     extracted_set::ExtractedSet,
-    lods::{Fading, Share},
+    lods::{Fading, InstanceShare},
     wind::SlotWind,
 };
 use bevy::render::sync_world::MainEntity;
@@ -16,19 +16,21 @@ impl Requests<'_, '_, '_> {
     /// The levels that the entity draws of its set.
     pub(super) fn errors_of(&self, set: &ExtractedSet) -> ErrorRange {
         match set.share {
-            Share::Near { impostor, error } if self.impostors.contains(&impostor) => ErrorRange {
-                end: Some(error),
-                ..ErrorRange::default()
-            },
-            Share::Near { .. } | Share::All => ErrorRange::default(),
-            Share::Far {
-                full,
+            InstanceShare::Near { impostor, error } if self.impostors.contains(&impostor) => {
+                ErrorRange {
+                    end: Some(error),
+                    ..ErrorRange::default()
+                }
+            }
+            InstanceShare::Near { .. } | InstanceShare::All => ErrorRange::default(),
+            InstanceShare::Far {
+                parent,
                 error,
                 levels,
             } => ErrorRange {
                 start: Some(error),
                 end: None,
-                levels_before: levels.max(self.meshes.own_levels(full)),
+                levels_before: levels.max(self.meshes.own_levels(parent)),
             },
         }
     }
@@ -54,8 +56,8 @@ impl Requests<'_, '_, '_> {
             && has_levels
             && match set.share {
                 // It fades in only if what it replaces fades out.
-                Share::Far { full, .. } => does_fade(&full),
-                Share::Near { .. } | Share::All => true,
+                InstanceShare::Far { parent, .. } => does_fade(&parent),
+                InstanceShare::Near { .. } | InstanceShare::All => true,
             };
         // Sizes are measured in errors, also if no error is allowed.
         let pixels = if has_levels {

@@ -4,8 +4,8 @@
 //! Most frames know which sets may have changed, and look at these alone: those that views see or
 //! see no more, that moved, and whose mesh or material Bevy has touched.
 
-use super::{Made, Requests};
-use crate::render::{extracted_set::ExtractedSet, groups::Joined, lods::Share};
+use super::{NewRequest, Requests};
+use crate::render::{extracted_set::ExtractedSet, groups::RequestShape, lods::InstanceShare};
 
 impl Requests<'_, '_, '_> {
     /// Keeps the requests of the previous frame, and adds those of sets that views see for the
@@ -121,7 +121,7 @@ impl Requests<'_, '_, '_> {
         notes.complete_since = self.sets.extracted_in;
         let moving = seen.iter().filter(|place| !self.slots.rests(**place));
         notes.moving.extend(moving);
-        notes.has_impostors = all.any(|set| !matches!(set.share, Share::All));
+        notes.has_impostors = all.any(|set| !matches!(set.share, InstanceShare::All));
     }
 
     /// Takes the views from sets that no view sees, or has them rest in all.
@@ -185,7 +185,7 @@ impl Requests<'_, '_, '_> {
         let Some(set) = self.sets.at(place) else {
             return Some(());
         };
-        let is_shared_out = !matches!(set.share, Share::All);
+        let is_shared_out = !matches!(set.share, InstanceShare::All);
         if is_shared_out && !self.aliases.visited.is_empty() {
             return None;
         }
@@ -223,7 +223,7 @@ impl Requests<'_, '_, '_> {
                 None => Some(()),
             };
         };
-        let Made {
+        let NewRequest {
             request, mut drawn, ..
         } = made;
         if !drawn.is_own {
@@ -231,7 +231,7 @@ impl Requests<'_, '_, '_> {
         }
         let draws = &mut *self.draws;
         let requests = &mut draws.frame.requests;
-        drawn.of = Joined {
+        drawn.of = RequestShape {
             request: known.map_or(requests.len(), |index| draws.drawn[index].of.request),
             shape: 0,
         };

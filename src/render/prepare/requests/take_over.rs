@@ -4,7 +4,7 @@ use super::Requests;
 use crate::render::{
     entity_uniforms::EntityUniform,
     extracted_set::ExtractedSet,
-    groups::Joined,
+    groups::RequestShape,
     set_draws::{BevyInstance, Drawn, no_request},
 };
 use bevy::{math::Affine3, pbr::RenderMeshQueueData};
@@ -36,7 +36,7 @@ impl Requests<'_, '_, '_> {
         request.resting = self.list_views(place, set, drawn.may_rest, &mut request.views);
         drawn.made_in = self.sets.extracted_in;
         drawn.looked_at = self.sets.extracted_in;
-        drawn.of = Joined {
+        drawn.of = RequestShape {
             request: self.draws.frame.requests.len(),
             shape: 0,
         };

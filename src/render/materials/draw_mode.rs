@@ -5,7 +5,7 @@ use bevy::{asset::UntypedAssetId, prelude::*};
 
 /// How sets with a material are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum DrawnBy {
+pub(super) enum DrawMode {
     /// By a vertex stage that reads instances.
     Instances,
     /// The same, and instances fade by Bevy's dither pattern.
@@ -26,7 +26,7 @@ pub(super) enum DrawnBy {
 
 /// What an entity asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct EntityNeeds {
     /// One `MeshUniform` per survivor.
     pub expanded: bool,
     /// That instances fade.
@@ -37,7 +37,7 @@ pub(super) struct Asked {
 
 /// What the device can do for materials.
 #[derive(Clone, Copy, Default, PartialEq)]
-pub(super) struct Able {
+pub(super) struct DeviceSupport {
     /// Whether sets are drawn at all.
     pub is_on: bool,
     /// Whether a compute pass can write one `MeshUniform` per survivor.
@@ -46,9 +46,9 @@ pub(super) struct Able {
     pub vertex_buffers: u32,
 }
 
-impl DrawnBy {
+impl DrawMode {
     /// How a vertex stage with this number of storage buffers draws a set that asks for this.
-    pub fn new(vertex: VertexStage, buffers: u32, asked: Asked, able: Able) -> Self {
+    pub fn new(vertex: VertexStage, buffers: u32, asked: EntityNeeds, able: DeviceSupport) -> Self {
         match vertex {
             _ if !able.is_on || asked.lightmap => Self::Off,
             VertexStage::Loading => Self::Loading,
