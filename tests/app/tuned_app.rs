@@ -4,7 +4,7 @@
 //! `XDG_CACHE_HOME` on Linux, the only system on which these tests run.
 
 use crate::{
-    common::gpu_with,
+    common::{TestGpu, gpu_with},
     scene::{How, Stage, field},
 };
 use bevy::prelude::*;
@@ -31,7 +31,11 @@ struct Cache {
 impl Cache {
     fn new() -> Self {
         // The app's device is of another instance, so nothing is shared.
-        let (device, queue, adapter) = gpu_with(|_| ());
+        let TestGpu {
+            device,
+            queue,
+            adapter,
+        } = gpu_with(|_| ());
         let tier = CullingTier::supported(device.features(), &device.limits()).0;
         let home = tempfile::tempdir().unwrap();
         let options = tune::TuneOptions {

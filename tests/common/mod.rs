@@ -10,7 +10,7 @@
 mod devices;
 pub mod generated;
 
-pub use devices::{gpu, gpu_with, instance};
+pub use devices::{TestGpu, gpu, gpu_with, instance, test_gpu};
 
 use bevy_gpu_culling::{
     cull::{
@@ -367,26 +367,23 @@ pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
 }
 
 /// Uploads the sets and runs one frame.
-pub fn run(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
-    upload(culler, Gpu::new(device, queue), scene);
-    run_resident(culler, Gpu::new(device, queue), &scene.frame);
+pub fn run(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene) {
+    upload(culler, gpu, scene);
+    run_resident(culler, gpu, &scene.frame);
 }
 
 /// Runs one frame with the sets that are resident.
-pub fn run_resident(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, frame: &CullFrame) {
-    culler.prepare(Gpu::new(device, queue), frame);
-    let mut encoder = device.create_command_encoder(&Default::default());
-    let recorded = culler
-        .prepared()
-        .unwrap()
-        .record(Gpu::new(device, queue), &mut encoder);
-    queue.submit([encoder.finish()]);
+pub fn run_resident(culler: &mut Culler, gpu: Gpu<'_>, frame: &CullFrame) {
+    culler.prepare(gpu, frame);
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    let recorded = culler.prepared().unwrap().record(gpu, &mut encoder);
+    gpu.queue.submit([encoder.finish()]);
     culler.finish(recorded);
 }
 
-pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
+pub fn upload(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene) {
     for (id, set) in scene.sets.iter().enumerate() {
-        upload_set(culler, Gpu::new(device, queue), (SetId(id as u64), set));
+        upload_set(culler, gpu, (SetId(id as u64), set));
     }
 }
 
@@ -451,20 +448,16 @@ pub struct Seen {
 
 /// Compares everything that the GPU wrote with the twins. Words may differ within the tolerance,
 /// everything else must be equal.
-pub fn compare(
-    culler: &Culler,
-    Gpu { device, queue }: Gpu<'_>,
-    scene: &Scene,
-) -> Result<Seen, String> {
+pub fn compare(culler: &Culler, gpu: Gpu<'_>, scene: &Scene) -> Result<Seen, String> {
     let mut seen = Seen::default();
     for (index, plan) in culler.plan().batches.iter().enumerate() {
         let data = culler
-            .read_batch(Gpu::new(device, queue), index)
+            .read_batch(gpu, index)
             .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
         if culler.tier() != CullingTier::Cpu {
             compare_words(plan, &data, &instances, &scales, &mut seen)?;
-            let bounds = page_bounds(culler, Gpu::new(device, queue), scene, plan.page)?;
+            let bounds = page_bounds(culler, gpu, scene, plan.page)?;
             compare_rest(plan, &data, &bounds, (&instances, &scales))?;
         }
     }
@@ -647,13 +640,12 @@ pub fn compare_shapes(
 /// The bounds of a page's blocks, as they are on the GPU: each at the place of its first granule.
 pub fn page_bounds(
     culler: &Culler,
-    Gpu { device, queue }: Gpu<'_>,
+    gpu: Gpu<'_>,
     scene: &Scene,
     page: usize,
 ) -> Result<Vec<Bound>, String> {
     let mut bounds = Vec::new();
     for id in 0..scene.sets.len() as u64 {
-        let gpu = Gpu::new(device, queue);
         let read = culler.store().read_bounds(gpu, SetId(id));
         let read = read.map_err(|error| error.to_string())?;
         let mut read = read.into_iter();

@@ -2,7 +2,7 @@
 
 use crate::common::{gpu, rng};
 use bevy_gpu_culling::{
-    cull::shaders,
+    cull::{Gpu, shaders},
     instance::{PackedInstance, PackedQuat},
 };
 use glam::{Quat, Vec3};
@@ -23,7 +23,7 @@ fn decode(@builtin(global_invocation_id) id: vec3<u32>) {
 
 #[test]
 fn the_gpu_decodes_the_same_rotations() {
-    let (device, queue, _) = gpu();
+    let Gpu { device, queue } = gpu();
     let mut rng = rng(44);
     let mut bits: Vec<u32> = (0..20_000).map(|_| rng.random()).collect();
     bits.extend([

@@ -5,8 +5,7 @@ use crate::common::{
 };
 use bevy_gpu_culling::{
     cull::{
-        Compaction, CullFrame, CullRequest, CullView, Culler, CullingTier, Gpu, Order, SetId,
-        Stage,
+        Compaction, CullFrame, CullRequest, CullView, Culler, CullingTier, Order, SetId, Stage,
         layout::{FAR_FIRST_TILE, FarFirstJob},
         reference,
     },
@@ -71,13 +70,12 @@ fn along_z(depths: impl Iterator<Item = f32>) -> InstanceSet {
 
 /// The survivors of the first request's first view, after a frame on `tier`.
 fn survivors(tier: CullingTier, scene: &Scene) -> Vec<u32> {
-    let (device, queue, _) = gpu();
-    let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-    run(&mut culler, Gpu::new(&device, &queue), scene);
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
+    run(&mut culler, gpu, scene);
     if tier != CullingTier::Cpu {
-        compare(&culler, Gpu::new(&device, &queue), scene).unwrap();
+        compare(&culler, gpu, scene).unwrap();
     }
-    let gpu = Gpu::new(&device, &queue);
     culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap()
 }
 
@@ -141,17 +139,16 @@ fn special_numbers_are_sorted_alike_and_hidden_ones_are_left_out() {
         // What is below 2^-40 counts as zero, what is above 2^100 as 2^100.
         let expected = [3, 5, 10, 0, 1, 6, 7, 8, 11, 9, 4, 12, 2, 13];
         assert_eq!(survivors(tier, &scene), expected, "{tier}");
-        let (device, queue, _) = gpu();
-        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-        common::upload(&mut culler, Gpu::new(&device, &queue), &scene);
+        let gpu = gpu();
+        let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
+        common::upload(&mut culler, gpu, &scene);
         let mut broken = scene.sets[0].packed().to_vec();
         broken[4].position[2] = f32::NAN;
         broken[5].position[0] = f32::INFINITY;
         let store = culler.store_mut();
-        store.upload(&queue, SetId(0), 0, &broken).unwrap();
+        store.upload(gpu.queue, SetId(0), 0, &broken).unwrap();
         scene.sets.clear();
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
-        let gpu = Gpu::new(&device, &queue);
+        run(&mut culler, gpu, &scene);
         let ids = culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
         assert_eq!(ids, [3, 10, 0, 1, 6, 7, 8, 11, 9, 12, 2, 13], "{tier}");
     }
@@ -160,8 +157,7 @@ fn special_numbers_are_sorted_alike_and_hidden_ones_are_left_out() {
 /// Rows of many sizes in one batch, some of which are not sorted; and sets of several pages.
 #[test]
 fn rows_views_sets_and_pages_are_sorted_alone() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for tier in GPU_TIERS {
         for (seed, lengths, page) in [
             (1, &[5000, 0, 1, 2, 3000, 70, 40_000][..], 1 << 20),
@@ -176,7 +172,7 @@ fn rows_views_sets_and_pages_are_sorted_alone() {
                     request.order = Order::FarFirst;
                 }
             }
-            let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
             culler.limit_pages(page, 1 << 20, 100);
             run(&mut culler, gpu, &scene);
             compare(&culler, gpu, &scene).unwrap();
@@ -187,18 +183,17 @@ fn rows_views_sets_and_pages_are_sorted_alone() {
 
 #[test]
 fn every_ordered_compaction_is_sorted() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for &compaction in Compaction::ALL {
         for tier in GPU_TIERS {
-            if compaction.check(tier, device.features()).is_err() || !compaction.is_ordered() {
+            if compaction.check(tier, gpu.device.features()).is_err() || !compaction.is_ordered() {
                 continue;
             }
             let options = bevy_gpu_culling::cull::CullerOptions {
                 compaction,
                 ..options(tier, true)
             };
-            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
             let scene = one_set(random_set(&mut rng(9), 10_000, ScaleKind::One));
             run(&mut culler, gpu, &scene);
             let ids = culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
@@ -209,15 +204,15 @@ fn every_ordered_compaction_is_sorted() {
 
 #[test]
 fn other_orders_and_views_without_a_viewer_pay_nothing() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let set = random_set(&mut rng(4), 5000, ScaleKind::One);
     for (order, view) in [
         (Order::Set, everything()),
         (Order::NearFirst, everything()),
         (Order::FarFirst, CullView::EVERYTHING),
     ] {
-        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+        let (mut culler, _) =
+            Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
         let mut scene = one_set(set.clone());
         scene.frame.requests[0].order = order;
         scene.frame.views[0] = view;
@@ -233,13 +228,13 @@ fn other_orders_and_views_without_a_viewer_pay_nothing() {
 /// An arena that is too small loses survivors before they are sorted.
 #[test]
 fn a_small_arena_is_sorted_as_far_as_it_reaches() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     let options = bevy_gpu_culling::cull::CullerOptions {
         survivor_capacity: 1000,
         ..options(CullingTier::Workgroup, true)
     };
-    let (mut culler, _) = Culler::new(&device, options).unwrap();
+    let (mut culler, _) = Culler::new(device, options).unwrap();
     let scene = one_set(random_set(&mut rng(3), 5000, ScaleKind::One));
     run(&mut culler, gpu, &scene);
     compare(&culler, gpu, &scene).unwrap();
@@ -270,9 +265,9 @@ fn keys_follow_the_depth_of_the_meshs_center() {
         scene.frame.views[0] = view;
         scene.frame.requests[0].world_from_local = world;
         scene.frame.requests[0].sphere.center = center;
-        let (device, queue, _) = gpu();
-        let (mut culler, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let gpu = gpu();
+        let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Cpu, true)).unwrap();
+        run(&mut culler, gpu, &scene);
         let plan = &culler.plan().batches[0];
         let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
         let world = world.matrix3.as_dmat3();
@@ -336,11 +331,10 @@ proptest! {
 
 #[test]
 fn random_scenes_equal_the_twin_on_all_tiers() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(77);
     let mut cullers =
-        CullingTier::ALL.map(|tier| Culler::new(&device, options(tier, true)).unwrap().0);
+        CullingTier::ALL.map(|tier| Culler::new(gpu.device, options(tier, true)).unwrap().0);
     for _ in 0..20 {
         let lengths: Vec<_> = (0..rng.random_range(1..=4))
             .map(|_| 10f32.powf(rng.random_range(0.0..4.5)) as usize)
@@ -359,8 +353,7 @@ fn random_scenes_equal_the_twin_on_all_tiers() {
 /// A device's square root may be rounded up or down.
 #[test]
 fn a_square_root_that_is_off_by_one_changes_no_key() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let root = "sqrt(f32(rest))";
     for other in ["sqrt(f32(rest)) + 1.0", "max(1.0, sqrt(f32(rest))) - 1.0"] {
         let edit = |name: &str, source: String| {
@@ -368,7 +361,7 @@ fn a_square_root_that_is_off_by_one_changes_no_key() {
             source.replace(root, other)
         };
         let options = options(CullingTier::Workgroup, true);
-        let mut culler = Culler::with_sources(&device, options, edit).unwrap();
+        let mut culler = Culler::with_sources(gpu.device, options, edit).unwrap();
         let mut scene = one_set(random_set(&mut rng(8), 20_000, ScaleKind::Uniform));
         scene.frame.requests[0].sphere.center = Vec3::new(1.0, 2.0, -1.5);
         run(&mut culler, gpu, &scene);
@@ -379,8 +372,7 @@ fn a_square_root_that_is_off_by_one_changes_no_key() {
 /// The comparison detects every broken kernel, so it can fail.
 #[test]
 fn a_broken_sort_is_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let breaks: &[(&str, &str, &str)] = &[
         ("spans", "len > 1u", "len > 2u"),
         (
@@ -460,7 +452,7 @@ fn a_broken_sort_is_seen() {
             source.replace(from, to)
         };
         let options = options(CullingTier::Workgroup, true);
-        let mut culler = Culler::with_sources(&device, options, broken).unwrap();
+        let mut culler = Culler::with_sources(gpu.device, options, broken).unwrap();
         let caught = (0..20).any(|seed| {
             let mut rng = rng(seed);
             let mut lengths = vec![2, 9_000, 77, 3000];

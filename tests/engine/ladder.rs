@@ -9,7 +9,9 @@ mod encodings;
 mod small_sets;
 mod thresholds;
 
-use crate::common::{Scene, gpu, random_scene, random_set, random_view, rng, run, triangles_of};
+use crate::common::{
+    Scene, gpu, random_scene, random_set, random_view, rng, run, test_gpu, triangles_of,
+};
 use bevy_gpu_culling::cull::{
     Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest, CullView, Culler,
     CullerOptions, CullingTier, Gpu, Order, Stage, Tuning,
@@ -29,12 +31,12 @@ const EDGES: [usize; 20] = [
 
 #[test]
 fn random_scenes_equal_the_twin_in_every_compaction() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let mut rng = rng(0x1ad);
     let mut cullers: Vec<_> = rungs()
         .enumerate()
         .map(|(k, (compaction, tier))| {
-            Culler::new(&device, with(compaction, tier, k % 2 == 0))
+            Culler::new(gpu.device, with(compaction, tier, k % 2 == 0))
                 .unwrap()
                 .0
         })
@@ -56,8 +58,8 @@ fn random_scenes_equal_the_twin_in_every_compaction() {
             scene.frame.requests[0].views.truncate(2);
         }
         for culler in &mut cullers {
-            run(culler, Gpu::new(&device, &queue), &scene);
-            check(culler, Gpu::new(&device, &queue), &scene).unwrap_or_else(|error| {
+            run(culler, gpu, &scene);
+            check(culler, gpu, &scene).unwrap_or_else(|error| {
                 panic!(
                     "case {case}, sets of {lengths:?}, {} on {}: {error}",
                     culler.compaction(),
@@ -86,18 +88,16 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
 
 #[test]
 fn all_and_none_survive_at_every_edge() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let none = CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]);
     for (compaction, tier) in rungs() {
-        let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(compaction, tier, true)).unwrap();
         for len in EDGES.into_iter().filter(|len| *len < 10_000) {
             let set = random_set(&mut rng(len as u64), len, ScaleKind::One);
             let scene = one_view(set, vec![CullView::EVERYTHING, none, CullView::EVERYTHING]);
-            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            run(&mut culler, gpu, &scene);
             for (view, expected) in [len, 0, len].into_iter().enumerate() {
-                let mut ids = culler
-                    .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, view)
-                    .unwrap();
+                let mut ids = culler.read_survivors(gpu, &scene.frame, 0, view).unwrap();
                 ids.sort_unstable();
                 assert!(
                     ids.into_iter().eq(0..expected as u32),
@@ -110,10 +110,10 @@ fn all_and_none_survive_at_every_edge() {
 
 #[test]
 fn a_set_of_many_pages_and_batches_equals_the_twin() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let mut rng = rng(8);
     for (compaction, tier) in rungs() {
-        let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(compaction, tier, true)).unwrap();
         culler.limit_pages(4096, 10, 3);
         let mut scene = random_scene(&mut rng, &[20_000, 300, 9000]);
         // At least one view per set.
@@ -121,25 +121,26 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
         for request in &mut scene.frame.requests {
             request.views = views.clone().collect();
         }
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        run(&mut culler, gpu, &scene);
         assert!(culler.plan().batches.len() > 5);
-        check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+        check(&culler, gpu, &scene).unwrap();
     }
 }
 
 #[test]
 fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
+    let device = gpu.device;
     for (compaction, tier) in rungs() {
         let options = CullerOptions {
             survivor_capacity: 1000,
             ..with(compaction, tier, true)
         };
-        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let (mut culler, _) = Culler::new(device, options).unwrap();
         let set = random_set(&mut rng(3), 5000, ScaleKind::One);
         let scene = one_view(set, vec![CullView::EVERYTHING, CullView::EVERYTHING]);
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
-        let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
+        run(&mut culler, gpu, &scene);
+        let data = culler.read_batch(gpu, 0).unwrap();
         let totals = data.totals;
         assert_eq!(
             (totals.survivors, totals.overflow),
@@ -149,16 +150,16 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         let counts: Vec<_> = data.draws.iter().map(|draw| draw.instance_count).collect();
         assert_eq!(counts, [1000, 0], "a draw never reads beyond the arena");
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-        assert_eq!(culler.take_counts(&device).unwrap().overflow, 9000);
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
-        let seen = check(&culler, Gpu::new(&device, &queue), &scene);
+        assert_eq!(culler.take_counts(device).unwrap().overflow, 9000);
+        run(&mut culler, gpu, &scene);
+        let seen = check(&culler, gpu, &scene);
         assert_eq!(seen, Ok(10_000), "grown: {compaction} on {tier}");
     }
 }
 
 #[test]
 fn auto_follows_its_tuning_from_frame_to_frame() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let tuning = Tuning::new([
         (100, Compaction::NaiveAtomic),
         (3000, Compaction::HillisSteele),
@@ -170,14 +171,14 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
             tuning: Some(tuning.clone()),
             ..with(Compaction::Auto, tier, true)
         };
-        let (mut culler, reason) = Culler::new(&device, options).unwrap();
+        let (mut culler, reason) = Culler::new(gpu.device, options).unwrap();
         assert_eq!(reason, None);
         for len in [50, 2000, 50, 9000, 2500, 20_000, 9000, 6000, 70] {
             let scene = one_view(
                 random_set(&mut rng(len), len as usize, ScaleKind::One),
                 vec![random_view(&mut rng(len))],
             );
-            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            run(&mut culler, gpu, &scene);
             let expected = match tuning.pick(len) {
                 Compaction::LookBack if tier == CullingTier::Workgroup => {
                     Compaction::VoteScanCompact
@@ -185,31 +186,31 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
                 pick => pick,
             };
             assert_eq!(culler.compaction(), expected);
-            check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+            check(&culler, gpu, &scene).unwrap();
         }
     }
     let (culler, _) =
-        Culler::new(&device, with(Compaction::Auto, CullingTier::Cpu, false)).unwrap();
+        Culler::new(gpu.device, with(Compaction::Auto, CullingTier::Cpu, false)).unwrap();
     assert_eq!(culler.compaction(), Compaction::VoteScanCompact);
 }
 
 #[test]
 fn what_the_tier_lacks_is_refused_by_name() {
-    let (device, _, _) = gpu();
+    let device = gpu().device;
     for compaction in [Compaction::SubgroupAtomic, Compaction::BallotScan] {
-        let error = Culler::new(&device, with(compaction, CullingTier::Workgroup, false)).err();
+        let error = Culler::new(device, with(compaction, CullingTier::Workgroup, false)).err();
         assert!(
             matches!(error, Some(CullError::CompactionUnsupported { .. })),
             "{error:?}"
         );
-        assert!(Culler::new(&device, with(compaction, CullingTier::Cpu, false)).is_ok());
+        assert!(Culler::new(device, with(compaction, CullingTier::Cpu, false)).is_ok());
     }
     let options = CompactorOptions {
         tier: CullingTier::Cpu,
         ..CompactorOptions::default()
     };
     assert!(matches!(
-        Compactor::new(&device, options),
+        Compactor::new(device, options),
         Err(CullError::TierUnsupported { .. })
     ));
 }
@@ -243,7 +244,7 @@ fn a_broken_compaction_is_seen() {
         BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, VoteScanCompact,
         WorkgroupAtomic, WorkgroupScan,
     };
-    let (device, queue, info) = gpu();
+    let gpu = gpu();
     let mut breaks = vec![
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
@@ -466,7 +467,7 @@ fn a_broken_compaction_is_seen() {
             "true || high < band.high",
         ),
     ];
-    if info.subgroup_max_size < 32 {
+    if test_gpu().adapter.subgroup_max_size < 32 {
         // Subgroups share blocks.
         breaks.extend([(Classify, "lane_word + 2u * words_each", "lane_word")]);
     } else {
@@ -484,7 +485,7 @@ fn a_broken_compaction_is_seen() {
     }
     for broken in breaks {
         // Without thinning more sets are tested by positions alone.
-        assert_seen(Gpu::new(&device, &queue), broken, |_, scene| {
+        assert_seen(gpu, broken, |_, scene| {
             for request in &mut scene.frame.requests {
                 request.thin_below = 0.0;
             }
@@ -496,7 +497,7 @@ fn a_broken_compaction_is_seen() {
 #[test]
 fn a_broken_thinning_is_seen() {
     use Compaction::{Classify, LookBack, VoteScanCompact};
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let breaks = [
         (
             VoteScanCompact,
@@ -529,7 +530,7 @@ fn a_broken_thinning_is_seen() {
         ),
     ];
     for broken in breaks {
-        assert_seen(Gpu::new(&device, &queue), broken, |rng, scene| {
+        assert_seen(gpu, broken, |rng, scene| {
             for request in &mut scene.frame.requests {
                 request.thin_below = 10f32.powf(rng.random_range(0.0..2.0));
             }
@@ -591,10 +592,10 @@ fn assert_seen(
 /// Strips of one, two, four and eight blocks, with rows that end within a strip.
 #[test]
 fn strips_of_any_size_equal_the_twin() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     for (few_counts, blocks) in [(400, 1), (28, 2), (14, 4), (2, 8)] {
         let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
-        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
         culler.limit_pages(1 << 20, 1 << 20, few_counts);
         for (seed, len) in [(1, 29_000), (2, 29 * 1024), (3, 29 * 1024 + 1), (4, 30_700)] {
             let scene = one_view(
@@ -606,9 +607,9 @@ fn strips_of_any_size_equal_the_twin() {
                 vec![random_view(&mut rng(seed))],
             );
             for _ in 0..3 {
-                run(&mut culler, Gpu::new(&device, &queue), &scene);
+                run(&mut culler, gpu, &scene);
                 assert_eq!(culler.plan().batches[0].batch.strip_blocks, blocks);
-                check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+                check(&culler, gpu, &scene).unwrap();
             }
         }
     }
@@ -618,7 +619,7 @@ fn strips_of_any_size_equal_the_twin() {
 /// themselves.
 #[test]
 fn a_strip_that_waits_in_vain_counts_what_is_missing() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     // Odd strips publish neither their total nor their prefix.
     let silent = |source: String| {
         let total = "atomicStore(&look_back.statuses[half + strip], kind | total);";
@@ -630,15 +631,15 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
     };
     let survivors = |edit: &dyn Fn(&str, String) -> String| -> Result<u64, String> {
         let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
-        let mut culler = Culler::with_sources(&device, options, edit).unwrap();
+        let mut culler = Culler::with_sources(gpu.device, options, edit).unwrap();
         let mut survivors = 0;
         for (seed, len) in [(1, 5000), (2, 70_000), (3, 2_200_000)] {
             let mut scene = random_scene(&mut rng(seed), &[len, 77, 3000]);
             // All views together would need nine million tests.
             scene.frame.views.truncate(4);
             scene.sets[0] = scene.sets[0].clone().sorted();
-            run(&mut culler, Gpu::new(&device, &queue), &scene);
-            survivors += check(&culler, Gpu::new(&device, &queue), &scene)?;
+            run(&mut culler, gpu, &scene);
+            survivors += check(&culler, gpu, &scene)?;
         }
         Ok(survivors)
     };
@@ -665,7 +666,7 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
 /// of broken rings.
 #[test]
 fn rows_of_many_tiles_are_near_first() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let mut rng = rng(17);
     let set = random_set(&mut rng, 2_300_000, ScaleKind::One).sorted();
     let views: Vec<_> = (0..3).map(|_| random_view(&mut rng)).collect();
@@ -678,10 +679,11 @@ fn rows_of_many_tiles_are_near_first() {
             "{from} is gone"
         );
         let edit = |_: &str, source: String| source.replace(from, to);
-        let mut culler = Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let mut culler =
+            Culler::with_sources(gpu.device, with(compaction, tier, true), edit).unwrap();
+        run(&mut culler, gpu, &scene);
         assert!(culler.plan().batches[0].has_rings);
-        check(&culler, Gpu::new(&device, &queue), &scene)
+        check(&culler, gpu, &scene)
     };
     let sorting = rungs().filter(|(compaction, _)| compaction.sorts_blocks());
     for (compaction, tier) in sorting {

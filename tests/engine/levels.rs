@@ -72,8 +72,7 @@ fn survivors(
 /// its error is seen as one pixel at the nearest point.
 #[test]
 fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let places = (1..=4000).map(|x| InstanceTransform {
         translation: Vec3::X * (x as f32 - 0.5),
         scale: Vec3::splat(if x % 2 == 0 { 2.0 } else { 1.0 }),
@@ -118,7 +117,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
             .count()
     };
     for tier in TIERS {
-        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
         run(&mut culler, gpu, &scene);
         let parts = culler.draw_parts(0, 0).to_vec();
         assert_eq!(
@@ -163,8 +162,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
 /// a coarser level has a larger error than allowed there.
 #[test]
 fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let eye = LodEye {
         position: Vec3::new(3.0, -2.0, 5.0),
         resolution: 1303.0,
@@ -206,7 +204,7 @@ fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
             (error * level as f32 * size * 1303.0, nearest)
         };
         for tier in TIERS {
-            let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
             run(&mut culler, gpu, &scene);
             let mut count = [0; 3];
             for part in culler.draw_parts(0, 0).to_vec() {
@@ -233,8 +231,7 @@ fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
 /// An orthographic view has one level per scale.
 #[test]
 fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let scales = [1.0, 0.5, 0.05, 0.005];
     let places = (0..400).map(|i| InstanceTransform {
         translation: Vec3::X * i as f32,
@@ -260,7 +257,7 @@ fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
     // Errors in multiples of the greatest allowed: 1.5, 15 and 150 at scale 1; 0.75, 7.5 and 75 at
     // 0.5; 0.075, 0.75 and 7.5 at 0.05; all below 1 at 0.005.
     for tier in TIERS {
-        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
         run(&mut culler, gpu, &scene);
         let batch = culler.read_batch(gpu, 0).unwrap();
         let counts: Vec<_> = batch.draws.iter().map(|draw| draw.instance_count).collect();
@@ -274,8 +271,7 @@ fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
 /// instance on the border of a view may be kept in one case and not in the other.
 #[test]
 fn each_survivor_is_in_one_level() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x10d);
     let mut kept_at_coarser_levels = 0;
     for case in 0..4 {
@@ -296,8 +292,8 @@ fn each_survivor_is_in_one_level() {
             frame: plain,
         };
         for tier in TIERS {
-            for compaction in Compaction::supported(tier, device.features()) {
-                let (mut culler, _) = Culler::new(&device, with(compaction, tier)).unwrap();
+            for compaction in Compaction::supported(tier, gpu.device.features()) {
+                let (mut culler, _) = Culler::new(gpu.device, with(compaction, tier)).unwrap();
                 let mut read = |scene: &Scene| {
                     run(&mut culler, gpu, scene);
                     let mut all = Vec::new();
@@ -345,8 +341,7 @@ fn each_survivor_is_in_one_level() {
 /// The levels of a view are one draw of contiguous commands, except on the tier without any.
 #[test]
 fn levels_of_a_view_are_contiguous_rows() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let eye = LodEye {
         position: Vec3::ZERO,
         is_orthographic: false,
@@ -357,7 +352,7 @@ fn levels_of_a_view_are_contiguous_rows() {
     };
     let scene = row_of(3000, request(&[1.0, 2.0], 1), eye);
     for tier in TIERS {
-        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
         run(&mut culler, gpu, &scene);
         let [full, near, far] = culler.draw_parts(0, 0) else {
             panic!("{:?}", culler.draw_parts(0, 0))
@@ -379,8 +374,7 @@ fn levels_of_a_view_are_contiguous_rows() {
 
 #[test]
 fn a_camera_that_moves_keeps_the_plan() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let places = (0..3000).map(|x| InstanceTransform {
         translation: Vec3::Z * -(x as f32 + 0.5),
         ..InstanceTransform::default()
@@ -406,7 +400,7 @@ fn a_camera_that_moves_keeps_the_plan() {
         },
     };
     let (mut culler, _) =
-        Culler::new(&device, with(Compaction::Auto, CullingTier::Workgroup)).unwrap();
+        Culler::new(gpu.device, with(Compaction::Auto, CullingTier::Workgroup)).unwrap();
     let counts = |culler: &Culler| {
         let batch = culler.read_batch(gpu, 0).unwrap();
         batch
@@ -456,15 +450,14 @@ const EYE: LodEye = LodEye {
 /// them. A view that does not fade, such as a shadow's, has the coarser one alone.
 #[test]
 fn levels_overlap_where_they_fade() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut request = request(&[0.1, 1.0, 1.1], 1);
     request.fade = 0.2;
     // They begin at 100, 1000 and 1100: the full mesh ends at 120, the first coarser level at 1100
     // instead of 1200, and the next at 1320.
     let mut scene = row_of(2000, request, EYE);
     for tier in TIERS {
-        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
         scene.frame.views[0] = CullView::EVERYTHING.with_lods_of(EYE);
         let counts = counts_of(&mut culler, gpu, &scene);
         assert_eq!(counts, [120, 1000, 320, 900], "{tier}");
@@ -500,8 +493,7 @@ fn sharing(mut near: CullRequest, error: f32, fade: f32) -> Vec<CullRequest> {
 /// but never three levels. A view that does not fade has the farther request alone.
 #[test]
 fn requests_share_out_levels_by_error() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let (mut small, mut short) = (EYE, EYE);
     small.min_resolution = 1400.0;
     short.fades = false;
@@ -522,7 +514,7 @@ fn requests_share_out_levels_by_error() {
         (&[0.1, 0.9], 0.5, 0.0, EYE, vec![100, 400, 0, 1500]),
     ] {
         for tier in TIERS {
-            let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
             let mut scene = row_of(2000, request(errors, 1), eye);
             scene.frame.requests = sharing(request(errors, 1), error, fade);
             let counts = counts_of(&mut culler, gpu, &scene);
@@ -535,7 +527,7 @@ fn requests_share_out_levels_by_error() {
         let mut scene = row_of(2000, request(&[], 1), eye);
         scene.frame.requests = sharing(request(&[0.1], 1), 0.5, 0.2);
         for tier in TIERS {
-            let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
             assert_eq!(counts_of(&mut culler, gpu, &scene), [2000, 0, 0], "{tier}");
         }
     }
@@ -545,8 +537,7 @@ fn requests_share_out_levels_by_error() {
 /// draws alone.
 #[test]
 fn each_survivor_is_in_one_of_two_requests() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x10e);
     let (mut near, mut far) = (0, 0);
     for case in 0..4 {
@@ -569,8 +560,8 @@ fn each_survivor_is_in_one_of_two_requests() {
             },
         };
         for tier in TIERS {
-            for compaction in Compaction::supported(tier, device.features()) {
-                let (mut culler, _) = Culler::new(&device, with(compaction, tier)).unwrap();
+            for compaction in Compaction::supported(tier, gpu.device.features()) {
+                let (mut culler, _) = Culler::new(gpu.device, with(compaction, tier)).unwrap();
                 let mut read = |scene: &Scene| {
                     run(&mut culler, gpu, scene);
                     let mut all = Vec::new();
@@ -606,8 +597,7 @@ fn each_survivor_is_in_one_of_two_requests() {
 /// limits every level.
 #[test]
 fn a_range_limits_the_distance_in_the_world() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let range = |start, end, of_centers| {
         Some(DistanceRange {
             start,
@@ -629,7 +619,7 @@ fn a_range_limits_the_distance_in_the_world() {
         (2.0, range(0.0, 300.0, true), [98, 0, 0]),
     ];
     for tier in TIERS {
-        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
         for (center, range, expected) in cases {
             let mut request = request(&[0.1, 1.0], 1);
             request.range = range;
@@ -644,8 +634,7 @@ fn a_range_limits_the_distance_in_the_world() {
 /// What a view sees smaller than it draws is rejected, at every level.
 #[test]
 fn what_is_too_small_is_not_drawn() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let eye = LodEye {
         min_resolution: 1000.0,
         pixels: 0.0,
@@ -658,7 +647,7 @@ fn what_is_too_small_is_not_drawn() {
         (&[0.1, 0.3, 1.0], vec![100, 200, 200, 0]),
     ] {
         for tier in TIERS {
-            let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
             let scene = row_of(2000, request(errors, 1), eye);
             assert_eq!(counts_of(&mut culler, gpu, &scene), expected, "{tier}");
         }
@@ -668,8 +657,7 @@ fn what_is_too_small_is_not_drawn() {
 /// Sets and views in which distances mean nothing draw the full mesh.
 #[test]
 fn what_has_no_distance_is_drawn_in_full() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let usual = || request(&[0.1, 1.0], 1);
     let flattened = CullRequest {
         world_from_local: Affine3A::from_scale(Vec3::new(1.0, 0.0, 1.0)),
@@ -723,7 +711,7 @@ fn what_has_no_distance_is_drawn_in_full() {
         ("an eye nowhere", usual(), lost, [2000, 0, 0]),
     ];
     for tier in TIERS {
-        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, with(Compaction::Auto, tier)).unwrap();
         for (name, request, eye, expected) in &cases {
             let scene = row_of(2000, request.clone(), *eye);
             let counts = counts_of(&mut culler, gpu, &scene);

@@ -1,6 +1,6 @@
 //! Every byte on the GPU is accounted for, and the documentation lists every buffer.
 
-use crate::common::{gpu, gpu_with, triangles_of};
+use crate::common::{gpu, gpu_with, run_resident, triangles_of};
 use bevy_gpu_culling::{
     cull::{
         Channels, Compaction, CullFrame, CullRequest, CullView, Culler, CullerOptions, Gpu, Order,
@@ -18,21 +18,21 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
 
 /// The same in an order.
 fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction) -> Culler {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let options = CullerOptions {
         compaction,
         ..CullerOptions::default()
     };
-    let (mut culler, _) = Culler::new(&device, options).unwrap();
+    let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
     let grid = (0..len).map(|i| Vec3::new((i % 100) as f32, (i / 100) as f32, 0.0));
     let set = InstanceSet::from_transforms(grid).unwrap();
     culler
         .store_mut()
-        .reserve_set(&device, SetId(1), len, channels)
+        .reserve_set(gpu.device, SetId(1), len, channels)
         .unwrap();
     culler
         .store_mut()
-        .upload(&queue, SetId(1), 0, set.packed())
+        .upload(gpu.queue, SetId(1), 0, set.packed())
         .unwrap();
     let frame = CullFrame {
         views: vec![CullView::EVERYTHING.sorted_toward(Vec3::Z)],
@@ -43,14 +43,7 @@ fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction)
         }],
         ..CullFrame::default()
     };
-    culler.prepare(Gpu::new(&device, &queue), &frame);
-    let mut encoder = device.create_command_encoder(&Default::default());
-    let recorded = culler
-        .prepared()
-        .unwrap()
-        .record(Gpu::new(&device, &queue), &mut encoder);
-    queue.submit([encoder.finish()]);
-    culler.finish(recorded);
+    run_resident(&mut culler, gpu, &frame);
     culler
 }
 
@@ -105,7 +98,7 @@ fn channels_are_paid_for_by_the_sets_that_have_them() {
 
 #[test]
 fn large_sets_that_come_together_share_the_pages_of_their_kind() {
-    let (device, ..) = gpu();
+    let device = gpu().device;
     let plain = Channels::default();
     let scaled = Channels {
         scale: ScaleKind::Uniform,
@@ -119,14 +112,14 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
         // A small set, which shares a page with sets of any kind.
         (SetId(5), 262_144, scaled),
     ];
-    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let (mut culler, _) = Culler::new(device, CullerOptions::default()).unwrap();
     culler.limit_pages(1 << 21, u32::MAX, u32::MAX);
     culler.store_mut().expect_sets(sets);
     assert!(!culler.store().has_room(300_000, plain));
     for (id, len, channels) in sets {
         culler
             .store_mut()
-            .reserve_set(&device, id, len, channels)
+            .reserve_set(device, id, len, channels)
             .unwrap();
     }
     let page = |culler: &Culler, id| culler.store().set_regions(SetId(id))[0].page;
@@ -158,7 +151,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     assert_eq!(culler.memory(), memory);
     culler
         .store_mut()
-        .reserve_set(&device, SetId(6), 290_000, plain)
+        .reserve_set(device, SetId(6), 290_000, plain)
         .unwrap();
     assert_eq!(page(&culler, 6), page(&culler, 3));
     assert_eq!(culler.memory(), memory);
@@ -172,7 +165,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     // No more sets are expected, so the new page fits only this set.
     culler
         .store_mut()
-        .reserve_set(&device, SetId(7), 300_000, plain)
+        .reserve_set(device, SetId(7), 300_000, plain)
         .unwrap();
     assert_eq!(
         culler.memory()["gpu_culling instances"],
@@ -182,7 +175,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
 
 /// A frame of equal sets, in views that keep everything. `rests` says in which of the views each
 /// set rests.
-fn frame_of_sets(sets: u64, views: u32, rests: impl Fn(u64) -> u64) -> CullFrame {
+fn frame_of_sets(sets: u64, views: u32, rests: impl Fn(u64) -> u128) -> CullFrame {
     let request = |set| CullRequest {
         key: set,
         views: (0..views).collect(),
@@ -212,19 +205,15 @@ fn culler_of_sets(gpu: Gpu<'_>, sets: u64, len: u32) -> Culler {
 }
 
 fn run_frame(culler: &mut Culler, gpu: Gpu<'_>, frame: &CullFrame) {
-    culler.prepare(gpu, frame);
-    let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    let recorded = culler.prepared().unwrap().record(gpu, &mut encoder);
-    gpu.queue.submit([encoder.finish()]);
-    culler.finish(recorded);
+    run_resident(culler, gpu, frame);
     assert_eq!(culler.take_refusals(), []);
 }
 
 /// The instances of 10,000 small sets take 16 MB.
 #[test]
 fn ten_thousand_small_sets_take_little_more_than_their_instances() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     let (sets, len, views) = (10_000, 100, 5);
     let mut culler = culler_of_sets(gpu, sets, len);
     // Each set rests in all views but one.
@@ -232,7 +221,7 @@ fn ten_thousand_small_sets_take_little_more_than_their_instances() {
     for _ in 0..3 {
         run_frame(&mut culler, gpu, &frame);
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-        culler.take_counts(&device);
+        culler.take_counts(device);
     }
     let memory = culler.memory();
     println!(
@@ -259,8 +248,7 @@ fn ten_thousand_small_sets_take_little_more_than_their_instances() {
 
 #[test]
 fn an_arena_follows_the_rows_that_are_awake_and_loses_nothing() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let (sets, len, views) = (300u64, 200u32, 3u32);
     // The buffer is rounded up to 256 bytes.
     let all = (sets * u64::from(len) * u64::from(views)).next_multiple_of(64);
@@ -330,24 +318,26 @@ fn every_buffer_is_in_the_documentation() {
 #[test]
 fn an_arena_grows_to_what_can_be_bound_and_no_further() {
     let limit = (1u64 << 20) - 4;
-    let (device, queue, _) = gpu_with(|limits| limits.max_storage_buffer_binding_size = limit);
+    let limited = gpu_with(|limits| limits.max_storage_buffer_binding_size = limit);
+    let gpu = limited.gpu();
+    let Gpu { device, queue } = gpu;
     for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
         let options = CullerOptions {
             survivor_capacity: 1000,
             compaction,
             ..CullerOptions::default()
         };
-        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let (mut culler, _) = Culler::new(device, options).unwrap();
         let len = 60_000;
         let set = InstanceSet::from_transforms(vec![Vec3::ZERO; len as usize]).unwrap();
         let plain = Channels::default();
         culler
             .store_mut()
-            .reserve_set(&device, SetId(1), len, plain)
+            .reserve_set(device, SetId(1), len, plain)
             .unwrap();
         culler
             .store_mut()
-            .upload(&queue, SetId(1), 0, set.packed())
+            .upload(queue, SetId(1), 0, set.packed())
             .unwrap();
         // These survivors and a quarter more do not fit one binding.
         let frame = CullFrame {
@@ -360,17 +350,10 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
         };
         let mut overflows = Vec::new();
         for _ in 0..6 {
-            culler.prepare(Gpu::new(&device, &queue), &frame);
-            let mut encoder = device.create_command_encoder(&Default::default());
-            let recorded = culler
-                .prepared()
-                .unwrap()
-                .record(Gpu::new(&device, &queue), &mut encoder);
-            queue.submit([encoder.finish()]);
-            culler.finish(recorded);
+            run_resident(&mut culler, gpu, &frame);
             device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
             assert_eq!(culler.take_refusals(), []);
-            if let Some(counts) = culler.take_counts(&device) {
+            if let Some(counts) = culler.take_counts(device) {
                 overflows.push(counts.overflow);
             }
         }

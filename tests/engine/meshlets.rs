@@ -180,7 +180,7 @@ impl Run {
         let Gpu { device, queue } = gpu;
         self.upload(gpu, scene);
         let frame = &scene.scene.frame;
-        self.culler.prepare(Gpu::new(device, queue), frame);
+        self.culler.prepare(gpu, frame);
         self.meshlets
             .prepare(gpu, &self.culler, frame, &scene.requests);
         let mut encoder = device.create_command_encoder(&Default::default());
@@ -202,11 +202,10 @@ impl Run {
 
 #[test]
 fn random_scenes_are_the_twins_on_both_tiers() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut seen = Seen::default();
     for tier in TIERS {
-        let mut run = cullers(&device, tier, checked());
+        let mut run = cullers(gpu.device, tier, checked());
         for seed in 0..12 {
             let mut rng = rng(seed);
             let lengths: Vec<_> = (0..rng.random_range(1..4))
@@ -248,10 +247,9 @@ fn fixed_scene(instances: usize, meshlets: usize) -> MeshletScene {
 
 #[test]
 fn every_edge_of_tiles_words_groups_and_scans_is_the_twins() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for tier in TIERS {
-        let mut run = cullers(&device, tier, checked());
+        let mut run = cullers(gpu.device, tier, checked());
         // Sizes around a word, a tile and a block.
         for instances in [
             0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1025,
@@ -272,15 +270,14 @@ fn every_edge_of_tiles_words_groups_and_scans_is_the_twins() {
 /// More cells than one round of the spine processes, and more ids than fit at first.
 #[test]
 fn many_meshlets_are_the_twins() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     // With few workgroups, each would loop more often than lavapipe allows (65,535 times).
     let room = MeshletOptions {
         workgroups: MeshletOptions::default().workgroups,
         ..checked()
     };
     for tier in TIERS {
-        let mut run = cullers(&device, tier, room);
+        let mut run = cullers(gpu.device, tier, room);
         let scene = fixed_scene(1500, 6000);
         run.frame(gpu, &scene);
         let seen = run.check(gpu, &scene).unwrap();
@@ -290,8 +287,8 @@ fn many_meshlets_are_the_twins() {
 
 #[test]
 fn rows_without_room_are_drawn_whole_until_it_has_grown() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for (cells, survivors) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
         let room = MeshletOptions {
             cell_capacity: cells,
@@ -299,7 +296,7 @@ fn rows_without_room_are_drawn_whole_until_it_has_grown() {
             ..checked()
         };
         for tier in TIERS {
-            let mut run = cullers(&device, tier, room);
+            let mut run = cullers(device, tier, room);
             let scene = meshlet_scene(&mut rng(5), &[900, 300, 700], &[30, 50]);
             run.frame(gpu, &scene);
             let first = run.check(gpu, &scene).unwrap();
@@ -317,9 +314,9 @@ fn rows_without_room_are_drawn_whole_until_it_has_grown() {
 
 #[test]
 fn counters_arrive_and_add_up() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let mut run = cullers(&device, TIERS[0], checked());
+    let gpu = gpu();
+    let device = gpu.device;
+    let mut run = cullers(device, TIERS[0], checked());
     let scene = fixed_scene(700, 33);
     run.frame(gpu, &scene);
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
@@ -342,9 +339,8 @@ fn counters_arrive_and_add_up() {
 
 #[test]
 fn frames_without_meshlets_do_nothing() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let mut run = cullers(&device, TIERS[0], checked());
+    let gpu = gpu();
+    let mut run = cullers(gpu.device, TIERS[0], checked());
     let mut scene = fixed_scene(100, 4);
     // A mesh that was never registered, then a mesh without indices, then a request that does not
     // exist.
@@ -363,7 +359,7 @@ fn frames_without_meshlets_do_nothing() {
     let part = run.culler.draw_parts(0, 0)[0];
     assert!(run.meshlets.draw(&run.culler, &part).is_none() && !run.meshlets.has_gpu_work());
     assert!(
-        MeshletCuller::new(&device, CullingTier::Cpu, checked())
+        MeshletCuller::new(gpu.device, CullingTier::Cpu, checked())
             .unwrap()
             .is_none()
     );
@@ -373,10 +369,10 @@ fn frames_without_meshlets_do_nothing() {
 /// view keeps everything. Levels that the mesh does not have are drawn whole.
 #[test]
 fn each_level_is_drawn_by_its_own_meshlets() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for tier in TIERS {
-        let mut run = cullers(&device, tier, checked());
+        let mut run = cullers(device, tier, checked());
         let mut scene = fixed_scene(700, 33);
         let mut rng = rng(3);
         let full = &mut scene.meshes[0];
@@ -411,7 +407,7 @@ fn each_level_is_drawn_by_its_own_meshlets() {
         assert!(seen.coarser > 0, "{seen:?}");
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         let counts = run.meshlets.take_counts().unwrap();
-        let counted = run.culler.take_counts(&device).unwrap();
+        let counted = run.culler.take_counts(device).unwrap();
         for view in [0, 1] {
             let rows = counts.rows.iter().filter(|row| row.view == view);
             let mut meshlets_of_level = [0; 3];
@@ -446,9 +442,8 @@ fn each_level_is_drawn_by_its_own_meshlets() {
 /// Two entities with one set and two meshes, then other meshes in other frames.
 #[test]
 fn meshes_come_and_go() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let mut run = cullers(&device, TIERS[0], checked());
+    let gpu = gpu();
+    let mut run = cullers(gpu.device, TIERS[0], checked());
     let mut scene = fixed_scene(500, 20);
     let second = CullRequest {
         key: 1,
@@ -479,8 +474,7 @@ fn meshes_come_and_go() {
 /// The comparison detects every broken kernel, so it can fail.
 #[test]
 fn a_broken_kernel_is_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for (stage, from, to) in [
         (MeshletStage::Expand, "+ MESHLET_TILE - 1u", ""),
         (MeshletStage::Expand, "atomicMax(&source_end, end.z);", ""),
@@ -545,7 +539,7 @@ fn a_broken_kernel_is_seen() {
             "meshlet.index_count",
         ),
     ] {
-        let (culler, _) = Culler::new(&device, options(TIERS[0], true)).unwrap();
+        let (culler, _) = Culler::new(gpu.device, options(TIERS[0], true)).unwrap();
         let edit = move |of: MeshletStage, source: String| {
             // The second step of the scan is a part of the scan's file.
             if of == stage && (of != MeshletStage::Scan || source.contains(from)) {
@@ -555,7 +549,7 @@ fn a_broken_kernel_is_seen() {
                 source
             }
         };
-        let meshlets = MeshletCuller::with_sources(&device, TIERS[0], checked(), edit);
+        let meshlets = MeshletCuller::with_sources(gpu.device, TIERS[0], checked(), edit);
         let meshlets = meshlets.unwrap().unwrap();
         let mut run = Run { culler, meshlets };
         let mut seen = false;

@@ -57,11 +57,10 @@ fn parts(culler: &Culler, scene: &Scene) -> Vec<(DrawPart, usize)> {
 
 #[test]
 fn gathered_commands_are_those_that_are_wanted() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x6d);
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
-    let mut multi = MultiDraws::new(&device).unwrap();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
+    let mut multi = MultiDraws::new(gpu.device).unwrap();
     let (mut compared, mut drawn) = (0, 0);
     for case in 0..8 {
         let lengths: &[usize] = match case % 3 {
@@ -156,15 +155,14 @@ fn compare(
 
 #[test]
 fn nothing_is_gathered_if_nothing_is_wanted() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
-    let mut multi = MultiDraws::new(&device).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
+    let mut multi = MultiDraws::new(gpu.device).unwrap();
     let scene = random_scene(&mut rng(1), &[100]);
     upload(&mut culler, gpu, &scene);
     culler.prepare(gpu, &scene.frame);
     assert_eq!(multi.plan(gpu, &[]).unwrap(), 0);
-    multi.prepare(&device, &culler).unwrap();
+    multi.prepare(gpu.device, &culler).unwrap();
     assert!(!(&multi).has_work());
     assert!(multi.source(0, 0).is_none());
     assert!(multi.gpu_bytes() > 0);

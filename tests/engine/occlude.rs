@@ -124,7 +124,7 @@ fn draw(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> (Vec
         requests: (0..scene.frame.requests.len() as u32).collect(),
         is_frozen: frame.is_frozen,
         depth: DepthBuffer {
-            texture: frame.depth.draw(gpu.device, gpu.queue),
+            texture: frame.depth.draw(gpu),
             samples: 1,
             origin: VIEWPORT[0],
             size: VIEWPORT[1],
@@ -444,12 +444,11 @@ fn culler_for(device: &wgpu::Device, tier: CullingTier, compaction: Compaction) 
 
 #[test]
 fn lists_of_random_sequences_equal_the_twins() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for (number, tier) in GPU_TIERS.into_iter().enumerate() {
         for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
-            let mut plain = culler_for(&device, tier, compaction);
-            let make = || culler_for(&device, tier, compaction);
+            let mut plain = culler_for(gpu.device, tier, compaction);
+            let make = || culler_for(gpu.device, tier, compaction);
             let first = 100 * number as u64;
             let seen = sequences(&make, &mut plain, gpu, first..first + 20).unwrap();
             assert!(
@@ -465,12 +464,11 @@ fn lists_of_random_sequences_equal_the_twins() {
 
 #[test]
 fn small_pages_batches_and_scans_hide_the_same() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for (page, counts, few) in [(1024, 2, 0), (2048, 7, 0), (4096, 10_000, 1)] {
         let limited = || {
-            let mut culler =
-                culler_for(&device, CullingTier::Subgroup, Compaction::VoteScanCompact);
+            let mut culler = culler_for(device, CullingTier::Subgroup, Compaction::VoteScanCompact);
             culler.limit_pages(page, counts, few);
             culler
         };
@@ -512,12 +510,12 @@ fn equals_one_page(make: &dyn Fn() -> Culler, gpu: Gpu<'_>) {
 
 #[test]
 fn shared_views_list_the_same_in_the_same_order() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for seed in 400..408 {
         let mut rng = rng(seed);
         let mut scene = scene(&mut rng, &[20_000, 3000, 90]);
-        let make = || culler_for(&device, CullingTier::Subgroup, Compaction::VoteScanCompact);
+        let make = || culler_for(device, CullingTier::Subgroup, Compaction::VoteScanCompact);
         let mut cullers = [make(), make()];
         cullers[0].limit_own_planes(0);
         for culler in &mut cullers {
@@ -536,10 +534,9 @@ fn shared_views_list_the_same_in_the_same_order() {
 
 #[test]
 fn a_still_frame_has_nothing_late() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(5);
-    let mut culler = culler_for(&device, CullingTier::Subgroup, Compaction::Auto);
+    let mut culler = culler_for(gpu.device, CullingTier::Subgroup, Compaction::Auto);
     let mut scene = scene(&mut rng, &[20_000]);
     upload(&mut culler, gpu, &scene);
     let mut frame = Frame::random(&mut rng, None);
@@ -558,11 +555,10 @@ fn a_still_frame_has_nothing_late() {
 
 #[test]
 fn a_frozen_view_draws_what_it_saw() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for tier in GPU_TIERS {
         let mut rng = rng(5);
-        let make = || culler_for(&device, tier, Compaction::Auto);
+        let make = || culler_for(gpu.device, tier, Compaction::Auto);
         let mut culler = make();
         let mut scene = scene(&mut rng, &[20_000]);
         upload(&mut culler, gpu, &scene);
@@ -610,8 +606,7 @@ fn a_frozen_view_draws_what_it_saw() {
 
 #[test]
 fn the_cpu_tier_and_other_compactions_hide_nothing() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(6);
     let mut scene = scene(&mut rng, &[3000]);
     let frame = Frame::random(&mut rng, None);
@@ -621,7 +616,7 @@ fn the_cpu_tier_and_other_compactions_hide_nothing() {
         (CullingTier::Subgroup, Compaction::LookBack),
         (CullingTier::Subgroup, Compaction::NaiveAtomic),
     ] {
-        let mut culler = culler_for(&device, tier, compaction);
+        let mut culler = culler_for(gpu.device, tier, compaction);
         upload(&mut culler, gpu, &scene);
         let lists = lists(&mut culler, gpu, &scene, &frame);
         assert!(!culler.hides(0));
@@ -634,8 +629,8 @@ fn the_cpu_tier_and_other_compactions_hide_nothing() {
 /// Compactions without `recall` do not run while a view hides.
 #[test]
 fn a_tuning_of_other_compactions_hides_the_same() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for step in [Compaction::HillisSteele, Compaction::LookBack] {
         let make = || {
             let options = CullerOptions {
@@ -643,17 +638,16 @@ fn a_tuning_of_other_compactions_hides_the_same() {
                 tuning: Some(Tuning::new([(u64::MAX, step)])),
                 ..options(CullingTier::Subgroup, true)
             };
-            Culler::new(&device, options).unwrap().0
+            Culler::new(device, options).unwrap().0
         };
-        let mut plain = culler_for(&device, CullingTier::Subgroup, Compaction::VoteScanCompact);
+        let mut plain = culler_for(device, CullingTier::Subgroup, Compaction::VoteScanCompact);
         sequences(&make, &mut plain, gpu, 20..24).unwrap();
     }
 }
 
 #[test]
 fn broken_kernels_are_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let tier = CullingTier::Workgroup;
     let breaks: [(&str, &str, &str); 14] = [
         ("recall", "large |= select(0u, 1u << bit, is_wide);", ""),
@@ -691,7 +685,7 @@ fn broken_kernels_are_seen() {
         ("occlude", "if (found == VISIBLE)", "if (true)"),
         ("occlude", "counts[late_at] = atomicLoad(&late_count);", ""),
     ];
-    let whole = || culler_for(&device, tier, Compaction::VoteScanCompact);
+    let whole = || culler_for(gpu.device, tier, Compaction::VoteScanCompact);
     sequences(&whole, &mut whole(), gpu, 0..6).unwrap();
     for (pass, line, instead) in breaks {
         let make = || {
@@ -699,7 +693,7 @@ fn broken_kernels_are_seen() {
                 compaction: Compaction::VoteScanCompact,
                 ..options(tier, true)
             };
-            Culler::with_sources(&device, options, |name, source| {
+            Culler::with_sources(gpu.device, options, |name, source| {
                 if name != pass {
                     return source;
                 }
@@ -708,7 +702,7 @@ fn broken_kernels_are_seen() {
             })
             .unwrap()
         };
-        let mut plain = culler_for(&device, tier, Compaction::VoteScanCompact);
+        let mut plain = culler_for(gpu.device, tier, Compaction::VoteScanCompact);
         let broken = sequences(&make, &mut plain, gpu, 0..6);
         assert!(
             broken.is_err(),

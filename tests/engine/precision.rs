@@ -3,7 +3,7 @@
 
 use crate::common::{Scene, gpu, options, rng, run, triangles_of};
 use bevy_gpu_culling::{
-    cull::{CullFrame, CullRequest, CullView, Culler, CullingTier, Gpu},
+    cull::{CullFrame, CullRequest, CullView, Culler, CullingTier},
     instance::{InstanceSet, InstanceTransform},
 };
 use glam::{
@@ -128,9 +128,8 @@ impl Seen {
 
 /// The rows of plans with more than `own_planes` rows share views.
 fn seen(world: World, tier: CullingTier, own_planes: usize) -> Seen {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let (mut culler, _) = Culler::new(&device, options(tier, false)).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, options(tier, false)).unwrap();
     culler.limit_own_planes(own_planes);
     let views = world.views();
     let request = CullRequest {

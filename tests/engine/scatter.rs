@@ -327,8 +327,7 @@ impl Leaning {
 
 #[test]
 fn random_tiles_are_those_of_the_twin() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(311);
     let mut field = Field::new(gpu, 7, with(Compaction::Classify));
     let (mut leaning, mut plants, mut full) = (Leaning::default(), 0, 0);
@@ -361,8 +360,7 @@ fn random_tiles_are_those_of_the_twin() {
 /// Every cell grows, or none; a tile at the end of the world; an area of two steps.
 #[test]
 fn edges_are_those_of_the_twin() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut field = Field::new(gpu, 2, with(Compaction::Classify));
     let plain = ScatterLayer {
         step: 1.0 / 256.0,
@@ -448,8 +446,7 @@ fn edges_are_those_of_the_twin() {
 /// What is filled again is another, what is emptied is gone, and all else stays. The culling knows.
 #[test]
 fn tiles_that_are_not_filled_keep_what_grows_there() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(17);
     for compaction in [Compaction::Classify, Compaction::VoteScanCompact] {
         let mut field = Field::new(gpu, 5, with(compaction));
@@ -501,8 +498,7 @@ fn tiles_that_are_not_filled_keep_what_grows_there() {
 /// The comparison sees a twin of another seed.
 #[test]
 fn another_seed_is_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut field = Field::new(gpu, 1, with(Compaction::Classify));
     let land = Land::random(gpu, &mut rng(5));
     let land = Land {
@@ -540,8 +536,7 @@ fn another_seed_is_seen() {
 
 #[test]
 fn fills_outside_the_set_are_refused() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let field = Field::new(gpu, 2, with(Compaction::Classify));
     let region = &field.culler.store().written_regions(SET)[0];
     let turns = scatter_turns(TAU);
@@ -632,7 +627,7 @@ proptest! {
             rule.splice(at..end, come.chars());
         }
         let rule: String = rule.into_iter().collect();
-        match ScatterKernel::new(&gpu().0, Some(&rule), true) {
+        match ScatterKernel::new(gpu().device, Some(&rule), true) {
             Ok(_) => {}
             Err(CullError::Pipeline { label, message, .. }) => {
                 prop_assert!(label == "scatter" && !message.is_empty(), "{}", message);
@@ -645,8 +640,7 @@ proptest! {
 /// A rule of the app decides after the maps, and an error in it is told.
 #[test]
 fn a_rule_decides_which_candidates_grow() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut field = Field::new(gpu, 1, with(Compaction::Classify));
     let rule = "fn scatter_share(place: vec3<f32>, slope: vec2<f32>, share: f32) -> f32 {
         return select(0.0, share * 0.5, place.x < 8.0);

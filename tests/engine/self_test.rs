@@ -1,11 +1,11 @@
 //! The test at the start: it takes what works, and no tier whose kernels cull wrongly.
 
 use crate::common::gpu;
-use bevy_gpu_culling::cull::{Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu};
+use bevy_gpu_culling::cull::{Compaction, CullError, Culler, CullerOptions, CullingTier};
 
 #[test]
 fn what_works_passes() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     for tier in CullingTier::ALL {
         for &compaction in Compaction::ALL {
             let options = CullerOptions {
@@ -13,7 +13,7 @@ fn what_works_passes() {
                 compaction,
                 ..CullerOptions::default()
             };
-            match Culler::new_tested(Gpu::new(&device, &queue), options) {
+            match Culler::new_tested(gpu, options) {
                 Ok((culler, reason)) => assert_eq!((culler.tier(), reason), (tier, None)),
                 Err(
                     CullError::TierUnsupported { .. } | CullError::CompactionUnsupported { .. },
@@ -27,7 +27,7 @@ fn what_works_passes() {
 /// Kernels that cull wrongly, everywhere or with subgroups alone.
 #[test]
 fn a_tier_that_culls_wrongly_is_not_taken() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let breaks = [
         ("plane_keeps(planes.near, sphere)", "true"),
         ("+ sphere.w > 0.0", "+ sphere.w > 0.3"),
@@ -40,9 +40,8 @@ fn a_tier_that_culls_wrongly_is_not_taken() {
                 }
                 source.replace(from, to)
             };
-            let gpu = Gpu::new(&device, &queue);
             let options = CullerOptions::default();
-            let (best, _) = Culler::new(&device, options.clone()).unwrap();
+            let (best, _) = Culler::new(gpu.device, options.clone()).unwrap();
             let (culler, reason) = Culler::new_tested_with(gpu, options, edit).unwrap();
             let expected = match best.tier() {
                 CullingTier::Subgroup if subgroups_alone => CullingTier::Workgroup,

@@ -44,12 +44,9 @@ fn check(culler: &Culler, gpu: Gpu<'_>, scene: &Scene) -> Result<u64, String> {
 
 #[test]
 fn every_shape_has_a_command_with_the_survivors_of_the_request() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let mut cullers: Vec<_> = RUNGS
-        .into_iter()
-        .map(|rung| culler(&device, rung))
-        .collect();
+    let gpu = gpu();
+    let device = gpu.device;
+    let mut cullers: Vec<_> = RUNGS.into_iter().map(|rung| culler(device, rung)).collect();
     let (mut rng, mut drawn) = (rng(0x5ab), 0);
     for case in 0..6 {
         // The last cases have several pages and batches per set, and arenas of another size.
@@ -164,10 +161,9 @@ fn cost(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene) -> Cost {
 /// follow the request's shapes from frame to frame, and an unchanged frame uploads nothing.
 #[test]
 fn further_shapes_add_commands_alone_and_commands_follow_them() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for rung in RUNGS {
-        let mut culler = culler(&device, rung);
+        let mut culler = culler(gpu.device, rung);
         let sequence: [&[DrawShape]; 6] = [
             &[TRUNK],
             &[TRUNK, CROWN],
@@ -207,15 +203,14 @@ fn further_shapes_add_commands_alone_and_commands_follow_them() {
 
 #[test]
 fn an_arena_that_is_too_small_clamps_all_commands() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for rung in RUNGS.into_iter().skip(1) {
         let options = CullerOptions {
             compaction: rung.0,
             survivor_capacity: 100,
             ..options(rung.1, true)
         };
-        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
         let scene = scene_of(&[TRUNK, CROWN, TRUNK]);
         run(&mut culler, gpu, &scene);
         let totals = culler.read_batch(gpu, 0).unwrap().totals;
@@ -227,10 +222,9 @@ fn an_arena_that_is_too_small_clamps_all_commands() {
 /// What a caller draws is the command of the shape: the one in the buffer, or the CPU's own.
 #[test]
 fn a_source_is_the_command_of_its_shape() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for tier in CullingTier::ALL {
-        let mut culler = culler(&device, (Compaction::VoteScanCompact, tier));
+        let mut culler = culler(gpu.device, (Compaction::VoteScanCompact, tier));
         let scene = scene_of(&[TRUNK, CROWN]);
         run(&mut culler, gpu, &scene);
         for part in culler.draw_parts(0, 0) {
@@ -255,8 +249,7 @@ fn a_source_is_the_command_of_its_shape() {
 /// Kernels that leave out a part of a sibling command are seen.
 #[test]
 fn broken_kernels_are_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let scene = scene_of(&[TRUNK, CROWN, TRUNK]);
     for (compaction, tier) in [RUNGS[1], RUNGS[3]] {
         for (line, instead) in [
@@ -283,7 +276,7 @@ fn broken_kernels_are_seen() {
                 edited.fetch_add(u32::from(source.contains(line)), Ordering::Relaxed);
                 source.replace(line, instead)
             };
-            let mut culler = Culler::with_sources(&device, options, edit).unwrap();
+            let mut culler = Culler::with_sources(gpu.device, options, edit).unwrap();
             assert!(edited.into_inner() > 0, "no kernel has {line}");
             run(&mut culler, gpu, &scene);
             let seen = check(&culler, gpu, &scene);

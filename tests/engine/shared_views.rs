@@ -139,12 +139,11 @@ fn numbers(pairs: &PlanePairs) -> Vec<f32> {
 
 #[test]
 fn shared_views_make_the_rows_that_own_planes_make() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x5a);
     let tiers = [CullingTier::Subgroup, CullingTier::Workgroup];
-    let mut cullers = tiers.map(|tier| Culler::new(&device, options(tier, true)).unwrap().0);
-    let (mut own, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let mut cullers = tiers.map(|tier| Culler::new(gpu.device, options(tier, true)).unwrap().0);
+    let (mut own, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
     own.limit_own_planes(usize::MAX);
     for culler in &mut cullers {
         culler.limit_own_planes(0);
@@ -236,10 +235,9 @@ fn equal_filled(culler: &Culler, gpu: Gpu<'_>, extent: f32) -> Result<usize, Str
 /// What 32-bit arithmetic loses there is added to the planes and to the reach of lights.
 #[test]
 fn rows_far_from_the_origin_are_the_twins() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x62);
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
     culler.limit_own_planes(0);
     let far = 1e5;
     let mut rows = 0;
@@ -256,11 +254,11 @@ fn rows_far_from_the_origin_are_the_twins() {
 
 #[test]
 fn a_plan_that_grows_is_the_plan_that_is_built_at_once() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x60);
     let culler = |own_planes| {
-        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+        let (mut culler, _) =
+            Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
         culler.limit_own_planes(own_planes);
         culler
     };
@@ -352,12 +350,12 @@ fn survivors(culler: &Culler, gpu: Gpu<'_>, (index, request): (usize, &CullReque
 /// keep what they kept. If the request stops to rest, there is another plan.
 #[test]
 fn a_set_that_goes_leaves_rows_that_rest() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x61);
     let (mut cases, mut kept) = (0, 0);
     for case in 0..24 {
-        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+        let (mut culler, _) =
+            Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
         culler.limit_own_planes([0, usize::MAX][case % 2]);
         let sets = rng.random_range(3..12);
         let (mut scene, _) = random_case(&mut rng, case, (sets, 700));

@@ -1,21 +1,19 @@
 //! A tuning and its file: measured, kept, believed only if it is whole and for this adapter.
 
-use crate::common::gpu;
+use crate::common::{TestGpu, test_gpu};
 use bevy_gpu_culling::cull::{
     Compaction, Culler, CullerOptions, CullingTier,
     tune::{TuneOptions, Tuned, cache_folder, kept, tuning},
 };
 use std::path::Path;
-use wgpu::{AdapterInfo, Device, Queue};
 
-type Gpu = (Device, Queue, AdapterInfo);
-
-fn tuned((device, queue, info): &Gpu, folder: &Path, again: bool) -> Tuned {
+fn tuned(gpu: &TestGpu, folder: &Path, again: bool) -> Tuned {
+    let tier = CullingTier::Subgroup;
     let options = TuneOptions {
         folder: Some(folder.to_owned()),
         again,
     };
-    tuning(device, queue, info, CullingTier::Subgroup, &options).unwrap()
+    tuning(&gpu.device, &gpu.queue, &gpu.adapter, tier, &options).unwrap()
 }
 
 fn files(folder: &Path) -> usize {
@@ -24,31 +22,31 @@ fn files(folder: &Path) -> usize {
 
 #[test]
 fn a_tuning_is_measured_once_and_then_read() {
-    let (gpu, folder) = (gpu(), tempfile::tempdir().unwrap());
+    let (gpu, folder) = (test_gpu(), tempfile::tempdir().unwrap());
     let folder = folder.path().join("not/yet/there");
-    let first = tuned(&gpu, &folder, false);
+    let first = tuned(gpu, &folder, false);
     assert!(
         first.measurements.len() >= 2 && first.problems.is_empty(),
         "{first:?}"
     );
     assert!(first.measurements.iter().all(|measured| measured.us > 0.0));
     assert_eq!(files(&folder), 1, "nothing is left beside the file");
-    let second = tuned(&gpu, &folder, false);
+    let second = tuned(gpu, &folder, false);
     assert!(second.measurements.is_empty(), "read from the file");
     assert_eq!((second.tuning, second.file), (first.tuning, first.file));
     assert!(
-        !tuned(&gpu, &folder, true).measurements.is_empty(),
+        !tuned(gpu, &folder, true).measurements.is_empty(),
         "asked to measure again"
     );
 }
 
 #[test]
 fn what_is_kept_is_read_without_a_measurement() {
-    let (gpu, folder) = (gpu(), tempfile::tempdir().unwrap());
-    let read = || kept(&gpu.2, CullingTier::Subgroup, Some(folder.path()));
+    let (gpu, folder) = (test_gpu(), tempfile::tempdir().unwrap());
+    let read = || kept(&gpu.adapter, CullingTier::Subgroup, Some(folder.path()));
     assert_eq!(read(), Ok(None));
     assert_eq!(files(folder.path()), 0);
-    let tuned = tuned(&gpu, folder.path(), false);
+    let tuned = tuned(gpu, folder.path(), false);
     let file = tuned.file.unwrap();
     assert_eq!(read(), Ok(Some((tuned.tuning, file.clone()))));
     std::fs::write(&file, "{").unwrap();
@@ -67,8 +65,8 @@ fn with_compaction(file: &str, name: &str) -> String {
 
 #[test]
 fn a_corrupt_or_foreign_file_is_ignored_and_rewritten() {
-    let (gpu, folder) = (gpu(), tempfile::tempdir().unwrap());
-    let file = tuned(&gpu, folder.path(), false).file.unwrap();
+    let (gpu, folder) = (test_gpu(), tempfile::tempdir().unwrap());
+    let file = tuned(gpu, folder.path(), false).file.unwrap();
     let good = std::fs::read_to_string(&file).unwrap();
     let other_driver = good.replacen("\"driver\": \"", "\"driver\": \"older ", 1);
     let other_version = good.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
@@ -86,10 +84,10 @@ fn a_corrupt_or_foreign_file_is_ignored_and_rewritten() {
     ] {
         assert_ne!(bad, good);
         std::fs::write(&file, bad).unwrap();
-        let tuned_again = tuned(&gpu, folder.path(), false);
+        let tuned_again = tuned(gpu, folder.path(), false);
         assert_eq!(tuned_again.problems.len(), 1, "{bad}");
         assert!(!tuned_again.measurements.is_empty());
-        let now = tuned(&gpu, folder.path(), false);
+        let now = tuned(gpu, folder.path(), false);
         assert!(
             now.problems.is_empty() && now.measurements.is_empty(),
             "rewritten after {bad}"
@@ -97,7 +95,7 @@ fn a_corrupt_or_foreign_file_is_ignored_and_rewritten() {
     }
     std::fs::write(&file, [0xff, 0x00, 0xfe]).unwrap();
     assert_eq!(
-        tuned(&gpu, folder.path(), false).problems.len(),
+        tuned(gpu, folder.path(), false).problems.len(),
         1,
         "not even text"
     );
@@ -105,10 +103,10 @@ fn a_corrupt_or_foreign_file_is_ignored_and_rewritten() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_a_problem_but_no_error() {
-    let (gpu, folder) = (gpu(), tempfile::tempdir().unwrap());
+    let (gpu, folder) = (test_gpu(), tempfile::tempdir().unwrap());
     let file = folder.path().join("a file");
     std::fs::write(&file, "").unwrap();
-    let tuned = tuned(&gpu, &file, false);
+    let tuned = tuned(gpu, &file, false);
     assert!(!tuned.measurements.is_empty());
     assert!(
         tuned
@@ -122,8 +120,8 @@ fn a_folder_that_cannot_be_written_is_a_problem_but_no_error() {
 
 #[test]
 fn a_culler_takes_the_tuning() {
-    let (gpu, folder) = (gpu(), tempfile::tempdir().unwrap());
-    let tuning = tuned(&gpu, folder.path(), false).tuning;
+    let (gpu, folder) = (test_gpu(), tempfile::tempdir().unwrap());
+    let tuning = tuned(gpu, folder.path(), false).tuning;
     assert!(
         tuning
             .compactions()
@@ -135,7 +133,7 @@ fn a_culler_takes_the_tuning() {
         tuning: Some(tuning.clone()),
         ..CullerOptions::default()
     };
-    let (culler, reason) = Culler::new(&gpu.0, options).unwrap();
+    let (culler, reason) = Culler::new(&gpu.device, options).unwrap();
     assert_eq!(reason, None);
     assert!(tuning.compactions().contains(&culler.compaction()));
     assert!(cache_folder().is_none_or(|folder| folder.ends_with("bevy_gpu_culling")));

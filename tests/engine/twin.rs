@@ -3,7 +3,7 @@
 
 use crate::common::{
     self, Scene, compare, gpu, instance, options, random_scene, random_set, random_view, rng, run,
-    triangles_of,
+    run_resident, test_gpu, triangles_of,
 };
 use bevy_gpu_culling::cull::{
     CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions, CullingTier, Gpu, Order,
@@ -28,12 +28,12 @@ const EDGES: [usize; 30] = [
 
 #[test]
 fn random_scenes_equal_the_twin() {
-    let (device, queue, info) = gpu();
+    let gpu = gpu();
     let mut rng = rng(0x0b5);
     let mut cullers: Vec<_> = GPU_TIERS
         .iter()
         .flat_map(|tier| {
-            [true, false].map(|checks| Culler::new(&device, options(*tier, checks)).unwrap().0)
+            [true, false].map(|checks| Culler::new(gpu.device, options(*tier, checks)).unwrap().0)
         })
         .collect();
     // Two of them scan even if there are few counts.
@@ -61,8 +61,8 @@ fn random_scenes_equal_the_twin() {
         }
         let mut survivors = Vec::new();
         for culler in &mut cullers {
-            run(culler, Gpu::new(&device, &queue), &scene);
-            let seen = compare(culler, Gpu::new(&device, &queue), &scene).unwrap_or_else(|error| {
+            run(culler, gpu, &scene);
+            let seen = compare(culler, gpu, &scene).unwrap_or_else(|error| {
                 panic!(
                     "case {case}, sets of {lengths:?}, {}: {error}",
                     culler.tier()
@@ -74,12 +74,12 @@ fn random_scenes_equal_the_twin() {
             survivors.push(seen.visible);
         }
         if case % 10 == 0 {
-            cpu_tier_equals(&device, &queue, &scene, &cullers[0]);
+            cpu_tier_equals(gpu, &scene, &cullers[0]);
         }
     }
     println!(
         "{}: {tested} tests, {visible} visible, {borderline} within 1e-4 of a border differ",
-        info.name
+        test_gpu().adapter.name
     );
     assert!(borderline * 1000 < tested, "{borderline} of {tested}");
     assert!(
@@ -89,14 +89,14 @@ fn random_scenes_equal_the_twin() {
 }
 
 /// The tier `Cpu` keeps the same ids in the same order, except for borderline instances.
-fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, other: &Culler) {
-    let (mut cpu, _) = Culler::new(device, options(CullingTier::Cpu, false)).unwrap();
-    run(&mut cpu, Gpu::new(device, queue), scene);
+fn cpu_tier_equals(gpu: Gpu<'_>, scene: &Scene, other: &Culler) {
+    let (mut cpu, _) = Culler::new(gpu.device, options(CullingTier::Cpu, false)).unwrap();
+    run(&mut cpu, gpu, scene);
     for (request, used) in scene.frame.requests.iter().enumerate() {
         for view in 0..used.views.len() {
             let ids = |culler: &Culler| {
                 culler
-                    .read_survivors(Gpu::new(device, queue), &scene.frame, request, view)
+                    .read_survivors(gpu, &scene.frame, request, view)
                     .unwrap()
             };
             let (a, b) = (ids(&cpu), ids(other));
@@ -131,24 +131,22 @@ fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, ot
 
 #[test]
 fn a_set_of_many_pages_and_batches_equals_the_twin() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let mut rng = rng(7);
     for tier in GPU_TIERS {
         for (page, counts) in [(1024, 1), (2048, 7), (4096, 10_000)] {
-            let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
             culler.limit_pages(page, counts, page / 1000);
             let scene = random_scene(&mut rng, &[page as usize * 3 + 1, page as usize, 5]);
-            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            run(&mut culler, gpu, &scene);
             assert!(culler.store().set_regions(SetId(0)).len() == 4);
-            compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+            compare(&culler, gpu, &scene).unwrap();
             let expected = CullRequest {
                 key: 0,
                 ..scene.frame.requests[0].clone()
             };
             for view in 0..expected.views.len() {
-                let ids = culler
-                    .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, view)
-                    .unwrap();
+                let ids = culler.read_survivors(gpu, &scene.frame, 0, view).unwrap();
                 if expected.order == Order::Set {
                     assert!(
                         ids.is_sorted_by(|a, b| a < b),
@@ -179,26 +177,22 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
 
 #[test]
 fn all_and_none_survive_at_every_edge() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     for tier in CullingTier::ALL {
         for len in EDGES.into_iter().filter(|len| *len < 100_000) {
             let set = random_set(&mut rng(len as u64), len, ScaleKind::One);
             let all = one_view(set.clone(), CullView::EVERYTHING);
-            let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-            run(&mut culler, Gpu::new(&device, &queue), &all);
-            let ids = culler
-                .read_survivors(Gpu::new(&device, &queue), &all.frame, 0, 0)
-                .unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
+            run(&mut culler, gpu, &all);
+            let ids = culler.read_survivors(gpu, &all.frame, 0, 0).unwrap();
             assert!(ids.iter().copied().eq(0..len as u32), "{tier}, {len}");
             let none = one_view(
                 set,
                 CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]),
             );
-            run(&mut culler, Gpu::new(&device, &queue), &none);
+            run(&mut culler, gpu, &none);
             assert_eq!(
-                culler
-                    .read_survivors(Gpu::new(&device, &queue), &none.frame, 0, 0)
-                    .unwrap(),
+                culler.read_survivors(gpu, &none.frame, 0, 0).unwrap(),
                 [] as [u32; 0]
             );
         }
@@ -207,55 +201,55 @@ fn all_and_none_survive_at_every_edge() {
 
 #[test]
 fn a_frame_without_sets_or_views_records_nothing() {
-    let (device, queue, _) = gpu();
-    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
-    culler.prepare(Gpu::new(&device, &queue), &CullFrame::default());
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, CullerOptions::default()).unwrap();
+    culler.prepare(gpu, &CullFrame::default());
     assert!(!culler.has_gpu_work());
     let scene = one_view(
         random_set(&mut rng(1), 0, ScaleKind::One),
         CullView::EVERYTHING,
     );
-    run(&mut culler, Gpu::new(&device, &queue), &scene);
+    run(&mut culler, gpu, &scene);
     assert!(!culler.has_gpu_work(), "an empty set needs no pass");
 }
 
 #[test]
 fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
+    let device = gpu.device;
     for tier in GPU_TIERS {
         let options = CullerOptions {
             survivor_capacity: 1000,
             ..options(tier, true)
         };
-        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let (mut culler, _) = Culler::new(device, options).unwrap();
         let scene = one_view(
             random_set(&mut rng(3), 5000, ScaleKind::One),
             CullView::EVERYTHING,
         );
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
-        compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
-        let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
+        run(&mut culler, gpu, &scene);
+        compare(&culler, gpu, &scene).unwrap();
+        let data = culler.read_batch(gpu, 0).unwrap();
         assert_eq!((data.totals.survivors, data.totals.overflow), (5000, 4000));
         assert_eq!(
             data.draws[0].instance_count, 1000,
             "a draw never reads beyond the arena"
         );
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-        let counts = culler.take_counts(&device).unwrap();
+        let counts = culler.take_counts(device).unwrap();
         assert_eq!(counts.overflow, 4000);
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
-        let ids = culler
-            .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, 0)
-            .unwrap();
+        run(&mut culler, gpu, &scene);
+        let ids = culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
         assert_eq!(ids.len(), 5000, "grown");
     }
 }
 
 #[test]
 fn counters_arrive_without_waiting_and_name_request_and_view() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
+    let device = gpu.device;
     for tier in CullingTier::ALL {
-        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        let (mut culler, _) = Culler::new(device, options(tier, true)).unwrap();
         let mut scene = one_view(
             random_set(&mut rng(3), 3000, ScaleKind::One),
             CullView::EVERYTHING,
@@ -266,9 +260,9 @@ fn counters_arrive_without_waiting_and_name_request_and_view() {
         );
         scene.frame.requests[0].key = 42;
         scene.frame.requests[0].views = vec![1, 0];
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        run(&mut culler, gpu, &scene);
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-        let counts = culler.take_counts(&device).unwrap();
+        let counts = culler.take_counts(device).unwrap();
         assert_eq!(counts.view(1), (3000, 3000), "{tier}");
         assert_eq!(counts.view(0), (3000, 0));
         assert!(counts.rows.iter().all(|row| row.request == 42));
@@ -277,12 +271,13 @@ fn counters_arrive_without_waiting_and_name_request_and_view() {
 
 #[test]
 fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
+    let device = gpu.device;
     let options = CullerOptions {
         survivor_capacity: 1000,
         ..CullerOptions::default()
     };
-    let (mut culler, _) = Culler::new(&device, options).unwrap();
+    let (mut culler, _) = Culler::new(device, options).unwrap();
     let row = (0..5000).map(|i| Vec3::new(i as f32, 0.0, 0.0));
     let set = bevy_gpu_culling::instance::InstanceSet::from_transforms(row).unwrap();
     // A view that keeps instances below `x`.
@@ -290,7 +285,7 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
     let mut scene = one_view(set, below(200.0));
     let mut wanted = |scene: &Scene, frames: usize| -> Vec<bool> {
         let frame = |_| {
-            run(&mut culler, Gpu::new(&device, &queue), scene);
+            run(&mut culler, gpu, scene);
             device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
             culler.wants_counts()
         };
@@ -316,40 +311,41 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
 
 #[test]
 fn what_was_bound_for_a_batch_is_not_taken_for_one_made_later() {
-    let (device, queue, _) = gpu();
-    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, CullerOptions::default()).unwrap();
     let scene = random_scene(&mut rng(12), &[5000]);
-    run(&mut culler, Gpu::new(&device, &queue), &scene);
+    run(&mut culler, gpu, &scene);
     let before = culler.batch_version(0).unwrap();
-    culler.prepare(Gpu::new(&device, &queue), &scene.frame);
+    culler.prepare(gpu, &scene.frame);
     assert_eq!(culler.batch_version(0), Some(before), "the same buffers");
     // Enough frames without the batch for it to be dropped.
     for _ in 0..200 {
-        culler.prepare(Gpu::new(&device, &queue), &CullFrame::default());
+        culler.prepare(gpu, &CullFrame::default());
     }
-    culler.prepare(Gpu::new(&device, &queue), &scene.frame);
+    culler.prepare(gpu, &scene.frame);
     assert_ne!(culler.batch_version(0), Some(before));
 }
 
 #[test]
 fn an_unchanged_frame_uploads_nothing() {
-    let (device, queue, _) = gpu();
-    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, CullerOptions::default()).unwrap();
     let scene = random_scene(&mut rng(11), &[5000, 70]);
-    run(&mut culler, Gpu::new(&device, &queue), &scene);
+    run(&mut culler, gpu, &scene);
     assert!(culler.take_uploaded() > 5070 * 16);
-    culler.prepare(Gpu::new(&device, &queue), &scene.frame);
+    culler.prepare(gpu, &scene.frame);
     assert_eq!(culler.take_uploaded(), 0);
 }
 
 #[test]
 fn a_plan_that_is_kept_is_that_of_a_new_culler() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let mut rng = rng(23);
     for _ in 0..4 {
         let mut scene = random_scene(&mut rng, &[5000, 70, 1025]);
-        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
-        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let (mut culler, _) =
+            Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
+        run(&mut culler, gpu, &scene);
         let mut last = culler.plan().clone();
         culler.take_work();
         for change in 0..11 {
@@ -400,15 +396,15 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
                     }
                 }
             }
-            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            run(&mut culler, gpu, &scene);
             let done = culler.take_work();
             let done = (done.plans, done.mended);
             assert_eq!(done, work.unwrap_or(done), "change {change}");
-            compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+            compare(&culler, gpu, &scene).unwrap();
             // Plans do not depend on the tier, and this tier compiles nothing.
-            let (mut other, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
-            common::upload(&mut other, Gpu::new(&device, &queue), &scene);
-            other.prepare(Gpu::new(&device, &queue), &scene.frame);
+            let (mut other, _) = Culler::new(gpu.device, options(CullingTier::Cpu, true)).unwrap();
+            common::upload(&mut other, gpu, &scene);
+            other.prepare(gpu, &scene.frame);
             assert_eq!(culler.plan(), other.plan(), "change {change}");
             for (index, request) in scene.frame.requests.iter().enumerate() {
                 for (slot, view) in request.views.iter().enumerate() {
@@ -438,9 +434,8 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
 
 #[test]
 fn one_set_of_two_thousand_that_moves_uploads_its_own_rows_only() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
     let mut scene = random_scene(&mut rng(31), &[3; 2000]);
     run(&mut culler, gpu, &scene);
     for _ in 0..7 {
@@ -464,10 +459,10 @@ fn one_set_of_two_thousand_that_moves_uploads_its_own_rows_only() {
 
 #[test]
 fn many_scattered_edits_are_few_writes_and_one_dispatch() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let Gpu { device, queue } = gpu;
     for tier in [CullingTier::Workgroup, CullingTier::Cpu] {
-        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        let (mut culler, _) = Culler::new(device, options(tier, true)).unwrap();
         let mut dice = rng(41);
         let mut scene = random_scene(&mut dice, &[1]);
         scene.sets[0] = random_set(&mut dice, 50_000, ScaleKind::Uniform);
@@ -487,11 +482,11 @@ fn many_scattered_edits_are_few_writes_and_one_dispatch() {
         let parts = ranges
             .iter()
             .map(|range| (range.start, &packed[range.clone()]));
-        store.upload_parts(&queue, SetId(0), parts).unwrap();
+        store.upload_parts(queue, SetId(0), parts).unwrap();
         let parts = ranges
             .iter()
             .map(|range| (range.start, &scales[range.clone()]));
-        store.upload_scale_parts(&queue, SetId(0), parts).unwrap();
+        store.upload_scale_parts(queue, SetId(0), parts).unwrap();
         culler.prepare(gpu, &scene.frame);
         let work = culler.take_work();
         let jobs = u64::from(tier != CullingTier::Cpu);
@@ -504,13 +499,13 @@ fn many_scattered_edits_are_few_writes_and_one_dispatch() {
 #[test]
 fn a_set_keeps_its_place_until_it_outgrows_it() {
     use bevy_gpu_culling::cull::{Channels, Residency};
-    let (device, queue, _) = gpu();
-    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let Gpu { device, queue } = gpu();
+    let (mut culler, _) = Culler::new(device, CullerOptions::default()).unwrap();
     let bytes = culler.gpu_bytes();
     let reserve = |culler: &mut Culler, len| {
         culler
             .store_mut()
-            .reserve_set(&device, SetId(1), len, Channels::default())
+            .reserve_set(device, SetId(1), len, Channels::default())
             .unwrap()
     };
     assert_eq!(reserve(&mut culler, 1000), Residency::Moved);
@@ -524,7 +519,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     let data = random_set(&mut rng(1), 10, ScaleKind::One);
     let error = culler
         .store_mut()
-        .upload(&queue, SetId(1), 1656, data.packed());
+        .upload(queue, SetId(1), 1656, data.packed());
     assert_eq!(
         error,
         Err(CullError::UploadOutOfRange {
@@ -537,7 +532,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     assert_eq!(
         culler
             .store_mut()
-            .upload_scales(&queue, SetId(1), 0, &[1.0, 2.0]),
+            .upload_scales(queue, SetId(1), 0, &[1.0, 2.0]),
         Err(CullError::ScaleNumbers {
             numbers: 2,
             per_instance: 0
@@ -545,7 +540,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     );
     // Nor has it data; then it gets tags, and then more, which needs other buffers.
     let upload = |culler: &mut Culler, data: &[u32]| {
-        culler.store_mut().upload_data(&queue, SetId(1), 0, data)
+        culler.store_mut().upload_data(queue, SetId(1), 0, data)
     };
     let wrong = |words, per_instance| {
         Err(CullError::DataWords {
@@ -561,7 +556,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
         };
         let reserved = culler
             .store_mut()
-            .reserve_set(&device, SetId(1), 1664, channels);
+            .reserve_set(device, SetId(1), 1664, channels);
         assert_eq!(reserved, Ok(residency));
         let words = data_words as usize;
         assert_eq!(upload(&mut culler, &vec![7; 2 * words]), Ok(()));
@@ -569,9 +564,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     assert_eq!(upload(&mut culler, &[1, 2, 3]), wrong(3, 2));
     culler.store_mut().remove_set(SetId(1));
     assert_eq!(
-        culler
-            .store_mut()
-            .upload(&queue, SetId(1), 0, data.packed()),
+        culler.store_mut().upload(queue, SetId(1), 0, data.packed()),
         Err(CullError::UnknownSet(1))
     );
     assert_eq!(culler.gpu_bytes(), bytes, "a page without sets is dropped");
@@ -579,30 +572,21 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
 
 #[test]
 fn written_nan_is_invisible() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     for tier in CullingTier::ALL {
         let set = random_set(&mut rng(5), 100, ScaleKind::One);
         let mut broken = set.packed().to_vec();
         broken[17].position[1] = f32::NAN;
         broken[18].position[0] = f32::INFINITY;
         let scene = one_view(set, CullView::EVERYTHING);
-        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-        common::upload(&mut culler, Gpu::new(&device, &queue), &scene);
+        let (mut culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
+        common::upload(&mut culler, gpu, &scene);
         culler
             .store_mut()
-            .upload(&queue, SetId(0), 0, &broken)
+            .upload(gpu.queue, SetId(0), 0, &broken)
             .unwrap();
-        culler.prepare(Gpu::new(&device, &queue), &scene.frame);
-        let mut encoder = device.create_command_encoder(&Default::default());
-        let recorded = culler
-            .prepared()
-            .unwrap()
-            .record(Gpu::new(&device, &queue), &mut encoder);
-        queue.submit([encoder.finish()]);
-        culler.finish(recorded);
-        let ids = culler
-            .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, 0)
-            .unwrap();
+        run_resident(&mut culler, gpu, &scene.frame);
+        let ids = culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
         assert_eq!(ids.len(), 98, "{tier}");
         assert!(!ids.contains(&17) && !ids.contains(&18));
     }
@@ -628,7 +612,7 @@ fn a_tier_that_the_device_lacks_is_refused_by_name() {
 /// The comparison detects every broken kernel, so it can fail.
 #[test]
 fn a_broken_kernel_is_seen() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     // Kernel, whether the counts are scanned, text, replacement.
     let breaks: &[(&str, bool, &str, &str)] = &[
         ("vote", false, "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
@@ -752,7 +736,7 @@ fn a_broken_kernel_is_seen() {
                 assert!(source.contains(from), "{from} is gone");
                 source.replace(from, to)
             };
-            let mut culler = Culler::with_sources(&device, options(tier, true), broken).unwrap();
+            let mut culler = Culler::with_sources(gpu.device, options(tier, true), broken).unwrap();
             culler.limit_pages(1 << 20, 1 << 20, if is_scanned { 0 } else { u32::MAX });
             let caught = (0..20).any(|seed| {
                 let mut rng = rng(seed);
@@ -761,8 +745,8 @@ fn a_broken_kernel_is_seen() {
                 let max = if is_scanned { 120_000 } else { 8_000 };
                 let lengths = [rng.random_range(max / 20..max), 77];
                 let scene = random_scene(&mut rng, &lengths);
-                run(&mut culler, Gpu::new(&device, &queue), &scene);
-                compare(&culler, Gpu::new(&device, &queue), &scene).is_err()
+                run(&mut culler, gpu, &scene);
+                compare(&culler, gpu, &scene).is_err()
             });
             assert!(
                 caught,

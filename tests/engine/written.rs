@@ -1,7 +1,7 @@
 //! Sets that a compute pass writes. The GPU encodes instances as the CPU does, tests them like
 //! uploaded instances, and keeps the previous frame's instances.
 
-use crate::common::{gpu, options, random_set, random_view, rng};
+use crate::common::{gpu, options, random_set, random_view, rng, run_resident};
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
@@ -167,7 +167,7 @@ fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> W
 
 #[test]
 fn the_gpu_encodes_the_same_rotations() {
-    let (device, queue, _) = gpu();
+    let gpu = gpu();
     let mut rng = rng(91);
     let mut quaternions: Vec<Quat> = (0..50_000)
         .map(|_| Quat::from_array(core::array::from_fn(|_| rng.random_range(-1.0f32..1.0))))
@@ -200,14 +200,14 @@ fn the_gpu_encodes_the_same_rotations() {
         .collect();
     let len = data.len();
     let (written, scales) = (
-        buffer(&device, len as u64 * 16),
-        buffer(&device, len as u64 * 4),
+        buffer(gpu.device, len as u64 * 16),
+        buffer(gpu.device, len as u64 * 4),
     );
-    let mut encoder = device.create_command_encoder(&Default::default());
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
     let bindings = [written.as_entire_binding(), scales.as_entire_binding()];
-    Writer::new(&device).record(&device, &mut encoder, &data, bindings);
-    queue.submit([encoder.finish()]);
-    let words: Vec<[u32; 4]> = read(Gpu::new(&device, &queue), &written, 0, len);
+    Writer::new(gpu.device).record(gpu.device, &mut encoder, &data, bindings);
+    gpu.queue.submit([encoder.finish()]);
+    let words: Vec<[u32; 4]> = read(gpu, &written, 0, len);
     let mut differ = 0;
     for (index, (q, got)) in quaternions.iter().zip(&words).enumerate() {
         assert_eq!(got[..2], [q.x.to_bits(), 2f32.to_bits()]);
@@ -257,62 +257,55 @@ fn request(views: usize) -> CullRequest {
 
 /// Records a frame with the written set. Returns the survivors of each view.
 fn written_frame(
-    Gpu { device, queue }: Gpu<'_>,
+    gpu: Gpu<'_>,
     culler: &mut Culler,
     (writer, data): (&Writer, &[Plain]),
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
-    culler.prepare(Gpu::new(device, queue), frame);
-    let mut encoder = device.create_command_encoder(&Default::default());
-    writer.write_set(device, &mut encoder, (culler, SetId(0)), data);
-    let recorded = culler
-        .prepared()
-        .unwrap()
-        .record(Gpu::new(device, queue), &mut encoder);
-    queue.submit([encoder.finish()]);
+    culler.prepare(gpu, frame);
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    writer.write_set(gpu.device, &mut encoder, (culler, SetId(0)), data);
+    let recorded = culler.prepared().unwrap().record(gpu, &mut encoder);
+    gpu.queue.submit([encoder.finish()]);
     culler.finish(recorded);
-    survivors(Gpu::new(device, queue), culler, frame)
+    survivors(gpu, culler, frame)
 }
 
 #[test]
 fn a_frame_is_recorded_once() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, CullerOptions::default()).unwrap();
     assert!(culler.prepared().is_none(), "nothing is prepared");
-    culler.prepare(on, &CullFrame::default());
-    let mut encoder = device.create_command_encoder(&Default::default());
+    culler.prepare(gpu, &CullFrame::default());
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
     let frame = culler.prepared().expect("the frame is prepared");
-    let recorded = frame.record(on, &mut encoder);
+    let recorded = frame.record(gpu, &mut encoder);
     assert!(culler.prepared().is_none(), "the frame was recorded");
-    queue.submit([encoder.finish()]);
+    gpu.queue.submit([encoder.finish()]);
     culler.finish(recorded);
     // The next one is.
-    culler.prepare(on, &CullFrame::default());
+    culler.prepare(gpu, &CullFrame::default());
     assert!(culler.prepared().is_some());
 }
 
-fn survivors(on: Gpu<'_>, culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
+fn survivors(gpu: Gpu<'_>, culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
     (0..frame.views.len())
-        .map(|view| culler.read_survivors(on, frame, 0, view).unwrap())
+        .map(|view| culler.read_survivors(gpu, frame, 0, view).unwrap())
         .collect()
 }
 
 /// The survivors of the same instances after an upload. The instances are read back from the GPU,
 /// so both sets are equal to the bit.
 fn uploaded(
-    Gpu { device, queue }: Gpu<'_>,
+    gpu: Gpu<'_>,
     from: &Culler,
     compaction: Compaction,
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
-    let (instances, scales) = from
-        .store()
-        .read_instances(Gpu::new(device, queue), SetId(0))
-        .unwrap();
+    let (instances, scales) = from.store().read_instances(gpu, SetId(0)).unwrap();
     let mut options = options(from.tier(), true);
     options.compaction = compaction;
-    let (mut culler, _) = Culler::new(device, options).unwrap();
+    let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
     let channels = Channels {
         scale: match scales.len() / instances.len().max(1) {
             0 => ScaleKind::One,
@@ -323,25 +316,18 @@ fn uploaded(
     };
     culler
         .store_mut()
-        .reserve_set(device, SetId(0), instances.len() as u32, channels)
+        .reserve_set(gpu.device, SetId(0), instances.len() as u32, channels)
         .unwrap();
     culler
         .store_mut()
-        .upload(queue, SetId(0), 0, &instances)
+        .upload(gpu.queue, SetId(0), 0, &instances)
         .unwrap();
     culler
         .store_mut()
-        .upload_scales(queue, SetId(0), 0, &scales)
+        .upload_scales(gpu.queue, SetId(0), 0, &scales)
         .unwrap();
-    culler.prepare(Gpu::new(device, queue), frame);
-    let mut encoder = device.create_command_encoder(&Default::default());
-    let recorded = culler
-        .prepared()
-        .unwrap()
-        .record(Gpu::new(device, queue), &mut encoder);
-    queue.submit([encoder.finish()]);
-    culler.finish(recorded);
-    survivors(Gpu::new(device, queue), &culler, frame)
+    run_resident(&mut culler, gpu, frame);
+    survivors(gpu, &culler, frame)
 }
 
 /// The compactions that `Auto` may choose, on every tier that supports them.
@@ -363,12 +349,11 @@ fn rungs(device: &Device) -> impl Iterator<Item = (CullingTier, Compaction)> {
 
 #[test]
 fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let writer = Writer::new(&device);
+    let gpu = gpu();
+    let writer = Writer::new(gpu.device);
     let mut rng = rng(17);
     let (mut kept, mut culled) = (0, 0);
-    for (tier, compaction) in rungs(&device) {
+    for (tier, compaction) in rungs(gpu.device) {
         for (len, scale, classify, pages) in [
             (1, ScaleKind::One, true, None),
             (1025, ScaleKind::Uniform, true, None),
@@ -379,7 +364,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
         ] {
             let mut options = options(tier, true);
             options.compaction = compaction;
-            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
             if let Some(pages) = pages {
                 culler.limit_pages(pages, 10_000, 10_000);
             }
@@ -391,7 +376,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             let made =
                 culler
                     .store_mut()
-                    .reserve_written(on, SetId(0), size(room, channels, classify));
+                    .reserve_written(gpu, SetId(0), size(room, channels, classify));
             assert_eq!(made, Ok(Residency::Moved));
             let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
             let mut frame = CullFrame {
@@ -406,14 +391,14 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             // Writes other instances in each of three frames. The bounds must follow.
             for _ in 0..3 {
                 let data = random_plain(&mut rng, len, scale);
-                let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+                let ids = written_frame(gpu, &mut culler, (&writer, &data), &frame);
                 let again = culler.store_mut().reserve_written(
-                    on,
+                    gpu,
                     SetId(0),
                     size(room, channels, classify),
                 );
                 assert_eq!(again, Ok(Residency::Kept));
-                let expected = uploaded(on, &culler, compaction, &frame);
+                let expected = uploaded(gpu, &culler, compaction, &frame);
                 assert_eq!(ids, expected, "{tier}, {compaction}, {len}");
                 kept += ids.iter().map(Vec::len).sum::<usize>();
                 culled += 3 * len - ids.iter().map(Vec::len).sum::<usize>();
@@ -429,9 +414,8 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
 
 #[test]
 fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let writer = Writer::new(&device);
+    let gpu = gpu();
+    let writer = Writer::new(gpu.device);
     let views = vec![
         CullView::EVERYTHING,
         CullView::EVERYTHING.within(Vec3::ZERO, 1e6),
@@ -443,11 +427,11 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     };
     // A center other than the origin would be scaled, too.
     frame.requests[0].sphere.center = Vec3::ZERO;
-    for (tier, compaction) in rungs(&device) {
+    for (tier, compaction) in rungs(gpu.device) {
         for classify in [true, false] {
             let mut options = options(tier, true);
             options.compaction = compaction;
-            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
             let channels = Channels {
                 scale: ScaleKind::Uniform,
                 ..Channels::default()
@@ -456,12 +440,12 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
                 let room = (5000, live);
                 culler
                     .store_mut()
-                    .reserve_written(on, SetId(0), size(room, channels, classify))
+                    .reserve_written(gpu, SetId(0), size(room, channels, classify))
                     .unwrap();
             };
             live(&mut culler, 5000);
             let nothing = vec![Vec::<u32>::new(); 2];
-            let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+            let ids = written_frame(gpu, &mut culler, (&writer, &[]), &frame);
             assert_eq!(ids, nothing, "nothing has been written yet");
 
             let mut data = random_plain(&mut rng(3), 5000, ScaleKind::Uniform);
@@ -491,12 +475,12 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
                     })
                     .collect()
             };
-            let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+            let ids = written_frame(gpu, &mut culler, (&writer, &data), &frame);
             assert_eq!(ids[0], expected(5000), "{tier}, {compaction}, {classify}");
             assert_eq!(ids[1], ids[0]);
             for count in [4500, 1024, 0, 1, 5000] {
                 live(&mut culler, count);
-                let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+                let ids = written_frame(gpu, &mut culler, (&writer, &[]), &frame);
                 assert_eq!(ids[0], expected(count), "{count} live");
             }
         }
@@ -507,9 +491,8 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
 /// the scale alone decides at which.
 #[test]
 fn instances_of_blocks_without_bounds_are_at_one_level() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let writer = Writer::new(&device);
+    let gpu = gpu();
+    let writer = Writer::new(gpu.device);
     let scales = [4.0, 2.0, 1.0, 0.1];
     let data: Vec<_> = (0..2000)
         .map(|i| plain(Vec3::X * i as f32, scales[i % 4], Quat::IDENTITY))
@@ -536,20 +519,20 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
         }]
         .into(),
     );
-    for (tier, compaction) in rungs(&device) {
+    for (tier, compaction) in rungs(gpu.device) {
         for classify in [true, false] {
             let mut options = options(tier, true);
             options.compaction = compaction;
-            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
             let channels = Channels {
                 scale: ScaleKind::Uniform,
                 ..Channels::default()
             };
             culler
                 .store_mut()
-                .reserve_written(on, SetId(0), size((2000, 2000), channels, classify))
+                .reserve_written(gpu, SetId(0), size((2000, 2000), channels, classify))
                 .unwrap();
-            let mut ids = written_frame(on, &mut culler, (&writer, &data), &frame).remove(0);
+            let mut ids = written_frame(gpu, &mut culler, (&writer, &data), &frame).remove(0);
             ids.sort_unstable();
             let all = (0..2000).collect::<Vec<u32>>();
             assert_eq!(ids, all, "{tier}, {compaction}, {classify}");
@@ -561,9 +544,8 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
 /// covered, too.
 #[test]
 fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let writer = Writer::new(&device);
+    let gpu = gpu();
+    let writer = Writer::new(gpu.device);
     let len = 3 * BLOCK;
     let mut data = random_plain(&mut rng(5), len as usize, ScaleKind::Uniform);
     data[5][3] = -0.5;
@@ -590,21 +572,21 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
         ..CullFrame::default()
     };
     let mut wrong = Vec::new();
-    for (tier, compaction) in rungs(&device) {
+    for (tier, compaction) in rungs(gpu.device) {
         for (classify, radius) in [(true, 0.8), (false, 0.8), (true, 0.0), (false, 0.0)] {
             frame.requests[0].sphere.radius = radius;
             let mut options = options(tier, true);
             options.compaction = compaction;
-            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
             let channels = Channels {
                 scale: ScaleKind::Uniform,
                 ..Channels::default()
             };
             culler
                 .store_mut()
-                .reserve_written(on, SetId(0), size((len, len), channels, classify))
+                .reserve_written(gpu, SetId(0), size((len, len), channels, classify))
                 .unwrap();
-            let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+            let ids = written_frame(gpu, &mut culler, (&writer, &data), &frame);
             for (view, ids) in ids.iter().enumerate().filter(|(_, ids)| **ids != expected) {
                 let ids = ids.len();
                 wrong.push((tier, compaction, classify, radius, view, ids));
@@ -616,11 +598,10 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
 
 #[test]
 fn the_frame_before_is_kept() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let writer = Writer::new(&device);
+    let gpu = gpu();
+    let writer = Writer::new(gpu.device);
     let mut rng = rng(4);
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
     let channels = Channels {
         scale: ScaleKind::Uniform,
         previous: true,
@@ -644,8 +625,8 @@ fn the_frame_before_is_kept() {
         let region = &culler.store().set_regions(SetId(0))[0];
         let at = u64::from(region.first + region.capacity);
         let buffers = culler.batch_buffers(0).unwrap();
-        let packed: Vec<PackedInstance> = read(on, buffers[1], at * 16, len);
-        let scales: Vec<f32> = read(on, buffers[2], at * 4, len);
+        let packed: Vec<PackedInstance> = read(gpu, buffers[1], at * 16, len);
+        let scales: Vec<f32> = read(gpu, buffers[2], at * 4, len);
         packed.into_iter().zip(scales).collect()
     };
     let frames: Vec<Vec<Plain>> = (0..4)
@@ -657,10 +638,10 @@ fn the_frame_before_is_kept() {
         let room = (3000, live);
         culler
             .store_mut()
-            .reserve_written(on, SetId(0), size(room, channels, true))
+            .reserve_written(gpu, SetId(0), size(room, channels, true))
             .unwrap();
         let data = &data[..live as usize];
-        written_frame(on, &mut culler, (&writer, data), &frame);
+        written_frame(gpu, &mut culler, (&writer, data), &frame);
         let now = instances(data);
         // Instances that are new in this frame have not moved.
         let mut expected = now.clone();
@@ -673,10 +654,10 @@ fn the_frame_before_is_kept() {
 
 #[test]
 fn the_tier_cpu_refuses_what_it_cannot_see() {
-    let (device, queue, _) = gpu();
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Cpu, true)).unwrap();
     let refused = culler.store_mut().reserve_written(
-        Gpu::new(&device, &queue),
+        gpu,
         SetId(3),
         size((10, 10), Channels::default(), true),
     );
@@ -686,23 +667,22 @@ fn the_tier_cpu_refuses_what_it_cannot_see() {
 
 #[test]
 fn room_for_a_large_written_set_is_hidden_without_staging_all_of_it() {
-    let (device, queue, _) = gpu();
-    let on = Gpu::new(&device, &queue);
-    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let gpu = gpu();
+    let (mut culler, _) = Culler::new(gpu.device, options(CullingTier::Workgroup, true)).unwrap();
     let (len, channels) = (1 << 20, Channels::default());
     culler.take_uploaded();
     for classify in [true, false] {
         culler
             .store_mut()
-            .reserve_written(on, SetId(0), size((len, len), channels, classify))
+            .reserve_written(gpu, SetId(0), size((len, len), channels, classify))
             .unwrap();
         let staged = culler.take_uploaded();
         assert!(staged > 0 && staged <= 2 << 20, "{staged} bytes");
-        let (instances, _) = culler.store().read_instances(on, SetId(0)).unwrap();
+        let (instances, _) = culler.store().read_instances(gpu, SetId(0)).unwrap();
         assert_eq!(instances.len(), len as usize);
         let is_hidden = |instance: &PackedInstance| instance.position.iter().all(|x| x.is_nan());
         assert!(instances.iter().all(is_hidden), "classify {classify}");
-        let bounds = culler.store().read_bounds(on, SetId(0)).unwrap();
+        let bounds = culler.store().read_bounds(gpu, SetId(0)).unwrap();
         let is_unknown = |bound: &bevy_gpu_culling::cull::layout::Bound| bound.radius == f32::MAX;
         assert!(classify || bounds.iter().all(is_unknown));
     }

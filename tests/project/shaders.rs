@@ -142,14 +142,13 @@ fn a_binding_that_the_pass_lacks_is_named_with_file_and_line() {
 
 /// The place of `line` in a file, and the error of kernels with `to` in its place.
 fn place_and_error(file: &str, line: &str, to: &str) -> (String, String) {
-    let (device, _, _) = gpu();
     let options = CullerOptions {
         tier: Some(CullingTier::Workgroup),
         compaction: Compaction::Classify,
         ..CullerOptions::default()
     };
     let broken = |_: &str, source: String| source.replace(line, to);
-    let error = Culler::with_sources(&device, options, broken).err();
+    let error = Culler::with_sources(gpu().device, options, broken).err();
     let Some(CullError::Pipeline { message, .. }) = error else {
         panic!("{error:?}");
     };

@@ -7,7 +7,7 @@ use crate::cull::{
         kernel::KernelJob,
         program::Program,
     },
-    shaders::kernels,
+    shaders::{Composed, kernels},
 };
 use wgpu::{BindGroup, BindingResource, ComputePipeline, Device};
 
@@ -39,75 +39,64 @@ pub(super) enum Kernel {
     Scatter,
 }
 
-impl Kernel {
-    const ALL: [Self; 5] = [
-        Self::Spans,
-        Self::Keys,
-        Self::Count,
-        Self::Scan,
-        Self::Scatter,
-    ];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Spans => "far_first_spans",
-            Self::Keys => "far_first_keys",
-            Self::Count => "far_first_count",
-            Self::Scan => "far_first_scan",
-            Self::Scatter => "far_first_scatter",
-        }
-    }
-
-    const fn entry(self) -> &'static str {
-        match self {
-            Self::Spans => "make_spans",
-            Self::Keys => "make_keys",
-            Self::Count => "count_digits",
-            Self::Scan => "scan_counts",
-            Self::Scatter => "scatter",
-        }
-    }
-
-    fn source(self, tier: CullingTier) -> String {
-        let composed = match self {
-            Self::Spans => &kernels::FAR_FIRST_SPANS,
-            Self::Keys => &kernels::FAR_FIRST_KEYS,
-            Self::Count => &kernels::FAR_FIRST_COUNT,
-            Self::Scan => &kernels::FAR_FIRST_SCAN,
-            Self::Scatter => &kernels::FAR_FIRST_SCATTER,
-        };
-        composed.on(tier).to_owned()
-    }
-
-    /// What it binds besides [`Resource::Round`]: what it reads, and what it writes. A tier asks
-    /// for eight storage buffers.
-    const fn binds(self) -> (&'static [Resource], &'static [Resource]) {
-        match self {
-            Self::Spans => (&[Resource::Jobs, Resource::Args], &[Resource::Spans]),
-            Self::Keys => (
-                &[
-                    Resource::Jobs,
-                    Resource::Spans,
-                    Resource::Survivors,
-                    Resource::Instances,
-                    Resource::Scales,
-                ],
-                &[Resource::KeysOut, Resource::IdsOut, Resource::Counts],
-            ),
-            Self::Count => (&[Resource::Spans, Resource::KeysIn], &[Resource::Counts]),
-            Self::Scan => (&[Resource::Spans], &[Resource::Counts, Resource::Totals]),
-            Self::Scatter => (
-                &[Resource::Spans, Resource::KeysIn, Resource::IdsIn],
-                &[
-                    Resource::KeysOut,
-                    Resource::IdsOut,
-                    Resource::Counts,
-                    Resource::Totals,
-                ],
-            ),
-        }
-    }
+struct KernelInfo {
+    label: &'static str,
+    composed: &'static Composed,
+    entry: &'static str,
+    /// What it binds besides [`Resource::Round`]. A tier asks for eight storage buffers.
+    reads: &'static [Resource],
+    writes: &'static [Resource],
 }
+
+/// In the order of [`Kernel`].
+const KERNELS: [KernelInfo; 5] = [
+    KernelInfo {
+        label: "far_first_spans",
+        composed: &kernels::FAR_FIRST_SPANS,
+        entry: "make_spans",
+        reads: &[Resource::Jobs, Resource::Args],
+        writes: &[Resource::Spans],
+    },
+    KernelInfo {
+        label: "far_first_keys",
+        composed: &kernels::FAR_FIRST_KEYS,
+        entry: "make_keys",
+        reads: &[
+            Resource::Jobs,
+            Resource::Spans,
+            Resource::Survivors,
+            Resource::Instances,
+            Resource::Scales,
+        ],
+        writes: &[Resource::KeysOut, Resource::IdsOut, Resource::Counts],
+    },
+    KernelInfo {
+        label: "far_first_count",
+        composed: &kernels::FAR_FIRST_COUNT,
+        entry: "count_digits",
+        reads: &[Resource::Spans, Resource::KeysIn],
+        writes: &[Resource::Counts],
+    },
+    KernelInfo {
+        label: "far_first_scan",
+        composed: &kernels::FAR_FIRST_SCAN,
+        entry: "scan_counts",
+        reads: &[Resource::Spans],
+        writes: &[Resource::Counts, Resource::Totals],
+    },
+    KernelInfo {
+        label: "far_first_scatter",
+        composed: &kernels::FAR_FIRST_SCATTER,
+        entry: "scatter",
+        reads: &[Resource::Spans, Resource::KeysIn, Resource::IdsIn],
+        writes: &[
+            Resource::KeysOut,
+            Resource::IdsOut,
+            Resource::Counts,
+            Resource::Totals,
+        ],
+    },
+];
 
 /// Number of rounds, of 8 bits each.
 pub(super) const ROUNDS: u32 = 4;
@@ -152,7 +141,7 @@ pub(super) const PASSES: [SortPass; 13] = {
 
 /// The compiled kernels.
 pub(super) struct Kernels {
-    /// In the order of [`Kernel::ALL`].
+    /// In the order of [`Kernel`].
     programs: Vec<Program<Resource>>,
 }
 
@@ -164,22 +153,27 @@ impl Kernels {
         checks: bool,
         edit: &dyn Fn(&str, String) -> String,
     ) -> Result<Self, CullError> {
-        let build = |kernel: Kernel| {
+        let build = |kernel: &KernelInfo| {
             let job = KernelJob {
                 tier,
-                label: kernel.label(),
-                source: edit(kernel.label(), kernel.source(tier)),
-                entry: kernel.entry(),
+                label: kernel.label,
+                source: edit(kernel.label, kernel.composed.on(tier).to_owned()),
+                entry: kernel.entry,
                 checks,
             };
             let bind = |resource: &Resource, access| Bind::at(*resource as u32, *resource, access);
-            let (reads, writes) = kernel.binds();
-            let reads = reads.iter().map(|resource| bind(resource, Access::Read));
-            let writes = writes.iter().map(|resource| bind(resource, Access::Write));
+            let reads = kernel
+                .reads
+                .iter()
+                .map(|resource| bind(resource, Access::Read));
+            let writes = kernel
+                .writes
+                .iter()
+                .map(|resource| bind(resource, Access::Write));
             let round = bind(&Resource::Round, Access::Uniform);
             Program::build(device, &job, [round].into_iter().chain(reads).chain(writes))
         };
-        let programs = Kernel::ALL.into_iter().map(build).collect::<Result<_, _>>();
+        let programs = KERNELS.iter().map(build).collect::<Result<_, _>>();
         Ok(Self {
             programs: programs?,
         })
@@ -188,9 +182,9 @@ impl Kernels {
     /// Whether `edit` changes the WGSL of a kernel.
     #[cfg(feature = "testing")]
     pub fn are_edited(tier: CullingTier, edit: &dyn Fn(&str, String) -> String) -> bool {
-        Kernel::ALL.into_iter().any(|kernel| {
-            let source = kernel.source(tier);
-            edit(kernel.label(), source.clone()) != source
+        KERNELS.iter().any(|kernel| {
+            let source = kernel.composed.on(tier);
+            edit(kernel.label, source.to_owned()) != source
         })
     }
 

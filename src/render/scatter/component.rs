@@ -1,10 +1,7 @@
 //! What users attach to sets.
 
-use crate::{
-    cull::layout::SCATTER_SIDE,
-    instance::InstanceSet,
-    render::{components::GpuInstances, scatter::window::side_of},
-};
+use super::{maps::ScatterError, window::side_of};
+use crate::{cull::layout::SCATTER_SIDE, instance::InstanceSet, render::components::GpuInstances};
 use bevy::{asset::UntypedAssetId, prelude::*};
 use core::{
     f32::consts::{FRAC_PI_2, TAU},
@@ -140,13 +137,6 @@ impl Default for Scatter {
     }
 }
 
-/// Something that is wrong with a field: its name, its value, and what it must be.
-pub(super) struct Problem {
-    pub field: &'static str,
-    pub value: String,
-    pub wanted: String,
-}
-
 impl Scatter {
     /// Number of cells along a side of a tile.
     pub const TILE_CELLS: u32 = SCATTER_SIDE;
@@ -180,14 +170,21 @@ impl Scatter {
     }
 
     /// What is wrong with a field.
-    pub(super) fn problem(&self) -> Option<Problem> {
+    pub(super) fn problem(&self) -> Option<ScatterError> {
         let max = Self::MAX;
-        let is_share = |share: f32| (0.0..=1.0).contains(&share);
         let is_length = |length: f32| length > max.recip() && length <= max;
-        let is_between = |range: &Range<f32>, low: f32, high: f32| {
-            low <= range.start && range.start <= range.end && range.end <= high
+        let length = |field, value: f32| {
+            let wanted = "above 1e-12 and at most 1e12";
+            (field, value.to_string(), wanted, is_length(value))
         };
-        let (share, length) = ("between 0 and 1", "above 1e-12 and at most 1e12");
+        let share = |field, value: f32| {
+            let is_share = (0.0..=1.0).contains(&value);
+            (field, value.to_string(), "between 0 and 1", is_share)
+        };
+        let range = |field, Range { start, end }: &Range<f32>, low: f32, high: f32, wanted| {
+            let is_between = low <= *start && start <= end && *end <= high;
+            (field, format!("{start}..{end}"), wanted, is_between)
+        };
         let corners = [self.map_area.min, self.map_area.max];
         let area = self.map_area.size();
         // Places on the maps are counted in steps of 31 bits.
@@ -202,79 +199,57 @@ impl Scatter {
             .all(|corner| corner.abs().max_element() <= reach.min(max))
             && is_length(area.x)
             && is_length(area.y);
-        let range = |range: &Range<f32>| format!("{}..{}", range.start, range.end);
         let infinity = f32::INFINITY;
         let fields = [
-            (
-                "spacing",
-                self.spacing.to_string(),
-                length,
-                is_length(self.spacing),
-            ),
-            (
-                "radius",
-                self.radius.to_string(),
-                length,
-                is_length(self.radius),
-            ),
-            (
-                "jitter",
-                self.jitter.to_string(),
-                share,
-                is_share(self.jitter),
-            ),
-            (
-                "min_distance",
-                self.min_distance.to_string(),
-                share,
-                is_share(self.min_distance),
-            ),
-            (
-                "density",
-                self.density.to_string(),
-                share,
-                is_share(self.density),
-            ),
+            length("spacing", self.spacing),
+            length("radius", self.radius),
+            share("jitter", self.jitter),
+            share("min_distance", self.min_distance),
+            share("density", self.density),
             (
                 "map_area",
                 format!("{} to {}", corners[0], corners[1]),
                 "within 4,000,000 times the spacing of the origin, with sides above 1e-12",
                 is_area,
             ),
-            (
+            range(
                 "map_heights",
-                range(&self.map_heights),
+                &self.map_heights,
+                -max,
+                max,
                 "between -1e12 and 1e12, the smaller one first",
-                is_between(&self.map_heights, -max, max),
             ),
-            (
+            range(
                 "heights",
-                range(&self.heights),
+                &self.heights,
+                -infinity,
+                infinity,
                 "two numbers, the smaller one first",
-                is_between(&self.heights, -infinity, infinity),
             ),
-            (
+            range(
                 "slopes",
-                range(&self.slopes),
+                &self.slopes,
+                0.0,
+                FRAC_PI_2,
                 "between 0 and π/2, the smaller one first",
-                is_between(&self.slopes, 0.0, FRAC_PI_2),
             ),
-            ("align", self.align.to_string(), share, is_share(self.align)),
+            share("align", self.align),
             (
                 "turn",
                 self.turn.to_string(),
                 "between -1e12 and 1e12",
                 self.turn.abs() <= max,
             ),
-            (
+            range(
                 "scales",
-                range(&self.scales),
+                &self.scales,
+                0.0,
+                max,
                 "between 0 and 1e12, the smaller one first",
-                is_between(&self.scales, 0.0, max),
             ),
         ];
         let bad = fields.into_iter().find(|(_, _, _, is_good)| !is_good);
-        let bad = bad.map(|(field, value, wanted, _)| Problem {
+        let bad = bad.map(|(field, value, wanted, _)| ScatterError::Field {
             field,
             value,
             wanted: wanted.to_owned(),
@@ -283,11 +258,11 @@ impl Scatter {
     }
 
     /// Whether one window has more candidates than a set has instances.
-    fn too_many(&self) -> Option<Problem> {
+    fn too_many(&self) -> Option<ScatterError> {
         let tiles = u64::from(side_of(self.radius, self.tile_size())).pow(2);
         let candidates = tiles.saturating_mul(u64::from(SCATTER_SIDE).pow(2));
         let limit = InstanceSet::MAX_LEN as u64;
-        (candidates > limit).then(|| Problem {
+        (candidates > limit).then(|| ScatterError::Field {
             field: "radius",
             value: format!("{}, with a spacing of {}", self.radius, self.spacing),
             wanted: format!("small enough for {limit} candidates"),
@@ -333,7 +308,10 @@ mod tests {
         for (field, change) in changes {
             let mut bad = Scatter::default();
             change(&mut bad);
-            assert_eq!(bad.problem().map(|problem| problem.field), Some(field));
+            let Some(ScatterError::Field { field: found, .. }) = bad.problem() else {
+                panic!("{field} is taken for valid")
+            };
+            assert_eq!(found, field);
         }
     }
 }

@@ -138,6 +138,13 @@ pub(super) struct RemovedScatters<'w, 's> {
     instances: Query<'w, 's, &'static mut GpuInstances, Without<Scatter>>,
 }
 
+/// Says why nothing grows, once.
+fn warn_new(told: &mut Told<(Entity, String)>, entity: Entity, text: String) {
+    if told.is_new((entity, text.clone())) {
+        warn!("Scatter on {entity} plants nothing: {text}");
+    }
+}
+
 /// Makes sets for scatters, moves their windows along with the cameras, and notes what changed.
 pub(super) fn plan_scatters(
     mut scatters: Query<ScatterEntity>,
@@ -173,13 +180,7 @@ pub(super) fn plan_scatters(
         if item.scatter.is_changed() || !is_known && item.scatter.problem().is_none() {
             is_new = true;
             if let Some(problem) = item.scatter.problem() {
-                let text = format!(
-                    "{} is {}, which must be {}",
-                    problem.field, problem.value, problem.wanted
-                );
-                if told.is_new((entity, text.clone())) {
-                    warn!("Scatter on {entity} plants nothing: {text}");
-                }
+                warn_new(told, entity, problem.to_string());
                 planned.remove(&entity);
                 item.instances.0 = Handle::default();
                 continue;
@@ -205,19 +206,14 @@ pub(super) fn plan_scatters(
             known.waits = problem.is_some();
             known.plan.rule = maps.rule(&known.plan.scatter).unwrap_or_default();
             if let Some((problem, false)) = problem {
-                let text = problem.to_string();
-                if told.is_new((entity, text.clone())) {
-                    warn!("Scatter on {entity} plants nothing: {text}");
-                }
+                warn_new(told, entity, problem.to_string());
             }
         }
         let moved = known.follow(&cameras, item.transform, item.layers);
         if moved || known.waits != waited {
             is_new = true;
-            if let Err(text) = known.lay_out(&mut sets)
-                && told.is_new((entity, text.clone()))
-            {
-                warn!("Scatter on {entity} plants nothing: {text}");
+            if let Err(text) = known.lay_out(&mut sets) {
+                warn_new(told, entity, text);
             }
         }
         if item.instances.0 != known.set {

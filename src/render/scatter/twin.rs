@@ -51,11 +51,7 @@ impl Scatter {
         images: &Assets<Image>,
     ) -> Result<Vec<InstanceTransform>, ScatterError> {
         if let Some(problem) = self.problem() {
-            return Err(ScatterError::Field {
-                field: problem.field,
-                value: problem.value,
-                wanted: problem.wanted,
-            });
+            return Err(problem);
         }
         if self.rule.is_some() {
             return Err(ScatterError::RuleOnCpu);

@@ -15,7 +15,7 @@ use bevy_gpu_culling::cull::{
 };
 use glam::dcamera::rh::proj::directx;
 use glam::{UVec2, Vec2, Vec4};
-use wgpu::{Buffer, BufferUsages, Device, Queue, util::DeviceExt};
+use wgpu::{Buffer, BufferUsages, Device, util::DeviceExt};
 
 const KERNEL: &str = "
 struct Found {
@@ -91,11 +91,12 @@ impl Looker {
 
     fn look(
         &self,
-        (device, queue): (&Device, &Queue),
+        gpu: Gpu<'_>,
         projection: &Projection,
         spheres: &[Vec4],
         pyramid: [&Buffer; 2],
     ) -> Vec<Found> {
+        let Gpu { device, queue } = gpu;
         let buffer = |contents: &[u8]| {
             device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
                 label: None,
@@ -131,7 +132,7 @@ impl Looker {
             pass.dispatch_workgroups(spheres.len().div_ceil(64) as u32, 1, 1);
         }
         queue.submit([encoder.finish()]);
-        read(device, queue, &found, spheres.len())
+        read(gpu, &found, spheres.len())
     }
 }
 
@@ -318,29 +319,28 @@ fn compare(case: &Case, projection: &Projection, found: &[Found]) -> Result<usiz
 
 /// Random cases on the GPU, with the pyramid that the GPU makes of them.
 fn compare_all(seed: u64, cases: usize, edit: impl Fn(String) -> String) -> Result<(), String> {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let builder = PyramidBuilder::new(&device, true).unwrap();
+    let gpu = gpu();
+    let builder = PyramidBuilder::new(gpu.device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
-    let looker = Looker::new(&device, edit);
+    let looker = Looker::new(gpu.device, edit);
     let mut rng = rng(seed);
     let (mut undecided, mut all) = (0, 0);
     let mut outcomes = [0; 3];
     for number in 0..cases {
         let case = Case::any(&mut rng, number, if number % 4 < 2 { 1 } else { 4 });
         let projection = case.projection();
-        let depth = case.picture.draw(&device, &queue);
+        let depth = case.picture.draw(gpu);
         pyramid
             .prepare(gpu, &builder, &depth, UVec2::ZERO, SIZE)
             .unwrap();
-        let mut encoder = device.create_command_encoder(&Default::default());
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
         pyramid.record(
             &builder,
             &mut encoder.begin_compute_pass(&Default::default()),
         );
-        queue.submit([encoder.finish()]);
+        gpu.queue.submit([encoder.finish()]);
         let buffers = [pyramid.buffer(), pyramid.uniform()];
-        let found = looker.look((&device, &queue), &projection, &case.spheres, buffers);
+        let found = looker.look(gpu, &projection, &case.spheres, buffers);
         undecided += compare(&case, &projection, &found)?;
         all += found.len();
         for found in &found {
@@ -410,11 +410,10 @@ fn a_broken_depth_test_is_seen() {
 /// What has no span, or no pyramid, is visible on the GPU, too.
 #[test]
 fn spheres_without_a_span_are_visible_on_the_gpu() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let builder = PyramidBuilder::new(&device, true).unwrap();
+    let gpu = gpu();
+    let builder = PyramidBuilder::new(gpu.device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
-    let looker = Looker::new(&device, |source| source);
+    let looker = Looker::new(gpu.device, |source| source);
     let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1);
     let hides = Projection::new(clip, SIZE, 1, false);
     let flat = directx::orthographic(-5.0, 5.0, -5.0, 5.0, 100.0, 0.0);
@@ -442,18 +441,18 @@ fn spheres_without_a_span_are_visible_on_the_gpu() {
         samples: 1,
         depths: vec![1.0; (SIZE.x * SIZE.y) as usize],
     };
-    let depth = picture.draw(&device, &queue);
+    let depth = picture.draw(gpu);
     for has_pyramid in [true, false] {
         if has_pyramid {
             pyramid
                 .prepare(gpu, &builder, &depth, UVec2::ZERO, SIZE)
                 .unwrap();
-            let mut encoder = device.create_command_encoder(&Default::default());
+            let mut encoder = gpu.device.create_command_encoder(&Default::default());
             pyramid.record(
                 &builder,
                 &mut encoder.begin_compute_pass(&Default::default()),
             );
-            queue.submit([encoder.finish()]);
+            gpu.queue.submit([encoder.finish()]);
         } else {
             pyramid
                 .prepare(gpu, &builder, &depth, UVec2::ZERO, UVec2::ZERO)
@@ -461,7 +460,7 @@ fn spheres_without_a_span_are_visible_on_the_gpu() {
         }
         let buffers = [pyramid.buffer(), pyramid.uniform()];
         let occlusions = |projection: &Projection, spheres: &[Vec4]| {
-            let found = looker.look((&device, &queue), projection, spheres, buffers);
+            let found = looker.look(gpu, projection, spheres, buffers);
             found
                 .iter()
                 .map(|found| found.occlusion)

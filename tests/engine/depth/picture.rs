@@ -1,12 +1,13 @@
 //! Depth pictures: made on the CPU, drawn to a depth texture, sample by sample.
 
+use bevy_gpu_culling::cull::Gpu;
 use glam::UVec2;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use wgpu::{
-    BindGroupDescriptor, BindGroupEntry, Buffer, BufferUsages, Device, Extent3d, Queue,
-    RenderPipelineDescriptor, TextureDescriptor, TextureDimension, TextureFormat, TextureUsages,
-    TextureView, util::DeviceExt,
+    BindGroupDescriptor, BindGroupEntry, Buffer, BufferUsages, Extent3d, RenderPipelineDescriptor,
+    TextureDescriptor, TextureDimension, TextureFormat, TextureUsages, TextureView,
+    util::DeviceExt,
 };
 
 /// The depth of every sample, pixel after pixel, row after row.
@@ -73,7 +74,7 @@ impl Picture {
     }
 
     /// The picture as a depth texture: each fragment writes the depth of its sample.
-    pub fn draw(&self, device: &Device, queue: &Queue) -> TextureView {
+    pub fn draw(&self, Gpu { device, queue }: Gpu<'_>) -> TextureView {
         let format = TextureFormat::Depth32Float;
         let texture = device.create_texture(&TextureDescriptor {
             label: Some("picture"),
@@ -181,8 +182,7 @@ impl Picture {
 
 /// The first words of a buffer.
 pub fn read<T: bytemuck::AnyBitPattern>(
-    device: &Device,
-    queue: &Queue,
+    Gpu { device, queue }: Gpu<'_>,
     buffer: &Buffer,
     len: usize,
 ) -> Vec<T> {

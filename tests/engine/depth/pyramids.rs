@@ -9,7 +9,7 @@ use bevy_gpu_culling::cull::{
     reference,
 };
 use glam::UVec2;
-use wgpu::{Device, Queue, TextureView};
+use wgpu::TextureView;
 
 /// Sizes of viewports around a thread, a tile, two passes and three.
 const SIZES: [(u32, u32); 14] = [
@@ -31,30 +31,28 @@ const SIZES: [(u32, u32); 14] = [
 
 /// Records the pyramid and reads its texels.
 fn make(
-    (device, queue): (&Device, &Queue),
+    gpu: Gpu<'_>,
     builder: &PyramidBuilder,
     pyramid: &mut Pyramid,
     depth: &TextureView,
     (first, size): (UVec2, UVec2),
 ) -> Vec<f32> {
-    let gpu = Gpu::new(device, queue);
     pyramid.prepare(gpu, builder, depth, first, size).unwrap();
-    let mut encoder = device.create_command_encoder(&Default::default());
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
     pyramid.record(
         builder,
         &mut encoder.begin_compute_pass(&Default::default()),
     );
-    queue.submit([encoder.finish()]);
+    gpu.queue.submit([encoder.finish()]);
     let len = pyramid.shape().texel_count() as usize;
-    read(device, queue, pyramid.buffer(), len)
+    read(gpu, pyramid.buffer(), len)
 }
 
 #[test]
 fn every_texel_equals_the_twin() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for checks in [true, false] {
-        let builder = PyramidBuilder::new(&device, checks).unwrap();
+        let builder = PyramidBuilder::new(gpu.device, checks).unwrap();
         let mut pyramid = Pyramid::new(gpu).unwrap();
         let mut rng = rng(601);
         for (width, height) in SIZES {
@@ -64,9 +62,9 @@ fn every_texel_equals_the_twin() {
                     // The texture is larger than the viewport, with nearer and farther pixels.
                     let whole = first + size + first / 2;
                     let picture = Picture::noise(&mut rng, whole, samples);
-                    let depth = picture.draw(&device, &queue);
+                    let depth = picture.draw(gpu);
                     let place = (first, size);
-                    let texels = make((&device, &queue), &builder, &mut pyramid, &depth, place);
+                    let texels = make(gpu, &builder, &mut pyramid, &depth, place);
                     let shape = DepthPyramid::new(first, size, samples);
                     assert_eq!(*pyramid.shape(), shape);
                     let twin = reference::pyramid(&picture.depths, whole.x, &shape);
@@ -140,9 +138,8 @@ fn levels_end_at_one_texel() {
 /// samples.
 #[test]
 fn a_pyramid_follows_its_view() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let builder = PyramidBuilder::new(&device, true).unwrap();
+    let gpu = gpu();
+    let builder = PyramidBuilder::new(gpu.device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
     assert_eq!(*pyramid.shape(), DepthPyramid::default());
     let mut rng = rng(603);
@@ -150,7 +147,7 @@ fn a_pyramid_follows_its_view() {
     let pictures = [1, 4, 1].map(|samples| Picture::noise(&mut rng, whole, samples));
     for _ in 0..2 {
         for picture in &pictures {
-            let depth = picture.draw(&device, &queue);
+            let depth = picture.draw(gpu);
             for (first, size) in [
                 (UVec2::ZERO, whole),
                 (UVec2::ZERO, whole),
@@ -159,7 +156,7 @@ fn a_pyramid_follows_its_view() {
                 (UVec2::new(89, 49), UVec2::ONE),
             ] {
                 let place = (first, size);
-                let texels = make((&device, &queue), &builder, &mut pyramid, &depth, place);
+                let texels = make(gpu, &builder, &mut pyramid, &depth, place);
                 let shape = DepthPyramid::new(first, size, picture.samples);
                 let twin = reference::pyramid(&picture.depths, whole.x, &shape);
                 assert!(texels == twin, "{size} from {first}");
@@ -171,12 +168,11 @@ fn a_pyramid_follows_its_view() {
 
 #[test]
 fn a_viewport_outside_of_the_texture_is_an_error_and_hides_nothing() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let builder = PyramidBuilder::new(&device, true).unwrap();
+    let gpu = gpu();
+    let builder = PyramidBuilder::new(gpu.device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
     let picture = Picture::noise(&mut rng(604), UVec2::new(40, 30), 1);
-    let depth = picture.draw(&device, &queue);
+    let depth = picture.draw(gpu);
     for (first, size) in [
         ((0, 0), (41, 30)),
         ((0, 0), (40, 31)),
@@ -201,28 +197,28 @@ fn a_viewport_outside_of_the_texture_is_an_error_and_hides_nothing() {
         assert!(error.to_string().contains("40 x 30"), "{error}");
         assert_eq!(pyramid.shape().level_count, 0);
         // Records nothing.
-        let mut encoder = device.create_command_encoder(&Default::default());
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
         pyramid.record(
             &builder,
             &mut encoder.begin_compute_pass(&Default::default()),
         );
-        queue.submit([encoder.finish()]);
+        gpu.queue.submit([encoder.finish()]);
     }
 }
 
 #[test]
 fn a_pyramid_beyond_a_binding_is_an_error_and_hides_nothing() {
     let min = 64 * 1024;
-    let (device, queue, _) = gpu_with(|limits| limits.max_storage_buffer_binding_size = min);
-    let gpu = Gpu::new(&device, &queue);
-    let builder = PyramidBuilder::new(&device, true).unwrap();
+    let limited = gpu_with(|limits| limits.max_storage_buffer_binding_size = min);
+    let gpu = limited.gpu();
+    let builder = PyramidBuilder::new(gpu.device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
     let picture = Picture {
         size: UVec2::new(128, 128),
         samples: 1,
         depths: vec![0.5; 64 * 1024 / 4],
     };
-    let depth = picture.draw(&device, &queue);
+    let depth = picture.draw(gpu);
     let error = pyramid
         .prepare(gpu, &builder, &depth, UVec2::ZERO, picture.size)
         .unwrap_err();
@@ -238,8 +234,7 @@ fn a_pyramid_beyond_a_binding_is_an_error_and_hides_nothing() {
 
 #[test]
 fn a_broken_pyramid_is_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let cases: [(&str, &str); 9] = [
         (
             "return min(min(four.x, four.y), min(four.z, four.w))",
@@ -283,21 +278,21 @@ fn a_broken_pyramid_is_seen() {
         pictures.iter().any(|picture| {
             let mut pyramid = Pyramid::new(gpu).unwrap();
             let size = picture.size - first - 3;
-            let depth = picture.draw(&device, &queue);
+            let depth = picture.draw(gpu);
             let place = (first, size);
-            let texels = make((&device, &queue), builder, &mut pyramid, &depth, place);
+            let texels = make(gpu, builder, &mut pyramid, &depth, place);
             let shape = DepthPyramid::new(first, size, picture.samples);
             texels != reference::pyramid(&picture.depths, picture.size.x, &shape)
         })
     };
-    assert!(!is_wrong(&PyramidBuilder::new(&device, true).unwrap()));
+    assert!(!is_wrong(&PyramidBuilder::new(gpu.device, true).unwrap()));
     for (line, broken) in cases {
         let changed = core::cell::Cell::new(false);
         let edit = |_: &str, source: String| {
             changed.set(changed.get() || source.contains(line));
             source.replace(line, broken)
         };
-        let builder = PyramidBuilder::with_sources(&device, edit).unwrap();
+        let builder = PyramidBuilder::with_sources(gpu.device, edit).unwrap();
         assert!(changed.get(), "no kernel has {line}");
         assert!(is_wrong(&builder), "{broken} was not seen");
     }

@@ -43,8 +43,8 @@ pub struct Gpu {
 
 impl Gpu {
     pub fn new() -> Self {
-        let (device, queue, _) = gpu();
-        Self::on(device, queue)
+        let gpu = gpu();
+        Self::on(gpu.device.clone(), gpu.queue.clone())
     }
 
     /// A device whose storage bindings have at most `bytes`.

@@ -1,6 +1,7 @@
 //! `shaders/shared/ballot.wesl` at all subgroup sizes: no adapter has them all.
 
 use crate::common::{gpu, rng};
+use bevy_gpu_culling::cull::Gpu;
 use rand::RngExt;
 use wgpu::{BufferUsages, util::DeviceExt};
 
@@ -18,7 +19,7 @@ fn ask(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index)
 
 #[test]
 fn ballots_are_counted_before_every_lane() {
-    let (device, queue, _) = gpu();
+    let Gpu { device, queue } = gpu();
     let mut rng = rng(128);
     let mut ballots = vec![
         0,

@@ -194,18 +194,14 @@ fn undo_sort(
 }
 
 /// [`check_batch`] for all batches of the frame.
-pub fn check(
-    culler: &Culler,
-    Gpu { device, queue }: Gpu<'_>,
-    scene: &Scene,
-) -> Result<u64, String> {
+pub fn check(culler: &Culler, gpu: Gpu<'_>, scene: &Scene) -> Result<u64, String> {
     let mut survivors = 0;
     for (index, plan) in culler.plan().batches.iter().enumerate() {
         let mut data = culler
-            .read_batch(Gpu::new(device, queue), index)
+            .read_batch(gpu, index)
             .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
-        let bounds = page_bounds(culler, Gpu::new(device, queue), scene, plan.page)?;
+        let bounds = page_bounds(culler, gpu, scene, plan.page)?;
         let (compaction, copy) = (culler.compaction(), (&*instances, &*scales));
         undo_sort(compaction, plan, &mut data, copy)?;
         survivors += check_batch(compaction, plan, &data, &bounds, copy.0, copy.1)?;

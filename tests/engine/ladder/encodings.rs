@@ -7,7 +7,7 @@ use super::{
 use crate::common::{gpu, random_set, random_view, rng};
 use bevy_gpu_culling::{
     cull::{
-        BoundingSphere, Compactor, CompactorOptions, CullView, DrawShape, Region,
+        BoundingSphere, Compactor, CompactorOptions, CullView, DrawShape, Gpu, Region,
         layout::BLOCK,
         plan::{Plan, PlanLimits, PlanRequest},
     },
@@ -95,7 +95,7 @@ fn input(
 
 #[test]
 fn every_encoding_equals_the_twin_in_every_compaction() {
-    let (device, queue, _) = gpu();
+    let Gpu { device, queue } = gpu();
     let mut rng = rng(64);
     let sets: Vec<_> = [1, 33, 1023, 1025, 5000, 30_000]
         .map(|len| random_set(&mut rng, len, ScaleKind::One))
@@ -109,13 +109,13 @@ fn every_encoding_equals_the_twin_in_every_compaction() {
                 shader_checks: true,
                 encoding: encoding.wgsl(),
             };
-            let mut compactor = Compactor::new(&device, options).unwrap();
+            let mut compactor = Compactor::new(device, options).unwrap();
             for set in &sets {
                 let views: Vec<_> = (0..rng.random_range(1..=3))
                     .map(|_| random_view(&mut rng))
                     .collect();
-                let input = input(&device, encoding, set.packed(), &views, 8192);
-                let prepared = compactor.prepare(&device, &queue, &input.plan, &input.pages);
+                let input = input(device, encoding, set.packed(), &views, 8192);
+                let prepared = compactor.prepare(device, queue, &input.plan, &input.pages);
                 assert_eq!(prepared, Ok(()));
                 let mut encoder = device.create_command_encoder(&Default::default());
                 let mut pass = encoder.begin_compute_pass(&Default::default());
@@ -124,7 +124,7 @@ fn every_encoding_equals_the_twin_in_every_compaction() {
                 queue.submit([encoder.finish()]);
                 for (index, plan) in input.plan.batches.iter().enumerate() {
                     let data = compactor
-                        .read_batch(&device, &queue, &input.plan, index)
+                        .read_batch(device, queue, &input.plan, index)
                         .unwrap();
                     check_batch(
                         compaction,

@@ -4,7 +4,7 @@ use super::check::{check, rungs, with};
 use crate::common::{Scene, gpu, random_scene, rng, run};
 use bevy_gpu_culling::{
     cull::{
-        CullView, Culler, Gpu, SetId,
+        CullView, Culler, SetId,
         layout::{BLOCK, Bound, GRANULE},
         reference,
     },
@@ -78,12 +78,11 @@ fn assert_places(culler: &Culler, scene: &Scene) {
 
 #[test]
 fn small_sets_that_share_pages_equal_the_twin_in_every_compaction() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut rng = rng(0x128);
     let cullers = rungs().enumerate().map(|(k, (compaction, tier))| {
         let options = with(compaction, tier, k % 2 == 0);
-        Culler::new(&device, options).unwrap().0
+        Culler::new(gpu.device, options).unwrap().0
     });
     let mut cullers: Vec<_> = cullers.collect();
     let mut survivors = 0;

@@ -2,7 +2,7 @@
 
 use super::check::{check, rungs, with};
 use crate::common::{gpu, random_scene, rng, run};
-use bevy_gpu_culling::cull::{Compaction, Culler, CullingTier, Gpu};
+use bevy_gpu_culling::cull::{Compaction, Culler, CullingTier};
 
 /// Both ends of each threshold, so that kernels take either way. With `FEW_SURVIVORS` and
 /// `FEW_CROSSED`, only subgroups of 32 lanes do.
@@ -21,11 +21,10 @@ fn survivors(
     name: &str,
     value: u32,
 ) -> Result<u64, String> {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let constant = format!("const {name}: u32 = {value}u;");
     let edit = |_: &str, source: String| source.replace(&declaration(name), &constant);
-    let mut culler = Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
+    let mut culler = Culler::with_sources(gpu.device, with(compaction, tier, true), edit).unwrap();
     let mut survivors = 0;
     for seed in 0..6 {
         let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 9000, 77]);

@@ -67,12 +67,12 @@ impl Pair {
 
 /// Every expansion on both tiers.
 fn each(mut test: impl FnMut(&Device, Gpu<'_>, &mut Pair, &str)) {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for tier in TIERS {
         for expansion in Expansion::ALL {
-            let mut pair = Pair::new(&device, tier, *expansion);
-            test(&device, gpu, &mut pair, &format!("{expansion} on {tier}"));
+            let mut pair = Pair::new(device, tier, *expansion);
+            test(device, gpu, &mut pair, &format!("{expansion} on {tier}"));
         }
     }
 }
@@ -208,8 +208,8 @@ fn meshes_without_meshlets_and_meshes_that_change_are_the_division() {
 /// Rows that do not fit are drawn whole, and are no sources.
 #[test]
 fn rows_without_room_are_no_sources() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
+    let device = gpu.device;
     for (cells, survivors) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
         for tier in TIERS {
             for expansion in Expansion::ALL {
@@ -219,7 +219,7 @@ fn rows_without_room_are_no_sources() {
                     expansion: MeshletExpansion::By(*expansion),
                     ..checked()
                 };
-                let mut run = super::cullers(&device, tier, room);
+                let mut run = super::cullers(device, tier, room);
                 let scene = meshlet_scene(&mut rng(5), &[900, 300, 700], &[30, 50]);
                 run.frame(gpu, &scene);
                 let first = run.check(gpu, &scene).unwrap();
@@ -238,9 +238,8 @@ fn rows_without_room_are_no_sources() {
 
 #[test]
 fn meshlets_are_divided_unless_asked_otherwise() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let mut run = run(&device, TIERS[0], MeshletExpansion::Auto);
+    let gpu = gpu();
+    let mut run = run(gpu.device, TIERS[0], MeshletExpansion::Auto);
     let (plain, leveled) = (fixed_scene(300, 20), levels_scene(300, 20, 3));
     let by = MeshletExpansion::By;
     let mut expansion_of = |way, scene| {
@@ -287,9 +286,9 @@ fn what_the_device_cannot_expand_is_divided() {
         ),
     ];
     for (way, lower, says) in lowers {
-        let (device, queue, _) = gpu_with(lower);
-        let gpu = Gpu::new(&device, &queue);
-        let mut run = run(&device, CullingTier::Workgroup, way);
+        let limited = gpu_with(lower);
+        let gpu = limited.gpu();
+        let mut run = run(gpu.device, CullingTier::Workgroup, way);
         let mut notes = Vec::new();
         // With more survivors it is tried again, but not told again.
         for scene in [&scene, &scene, &levels_scene(500, 20, 3)] {
@@ -317,8 +316,7 @@ fn what_the_device_cannot_expand_is_divided() {
 /// The comparison detects every broken line of the vote by items, so it can fail.
 #[test]
 fn a_broken_vote_by_items_is_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for (stage, from, to) in [
         // clear
         (MeshletStage::Expand, "words[cell] = vec4<u32>(0u);", ""),
@@ -389,7 +387,7 @@ fn a_broken_vote_by_items_is_seen() {
         ),
     ] {
         for tier in TIERS {
-            let (culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+            let (culler, _) = Culler::new(gpu.device, options(tier, true)).unwrap();
             let found = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
             let is_found = found.clone();
             let edit = move |of: MeshletStage, source: String| {
@@ -405,7 +403,7 @@ fn a_broken_vote_by_items_is_seen() {
                 expansion: MeshletExpansion::By(Expansion::OneBucket),
                 ..checked()
             };
-            let meshlets = MeshletCuller::with_sources(&device, tier, room, edit);
+            let meshlets = MeshletCuller::with_sources(gpu.device, tier, room, edit);
             let meshlets = meshlets.unwrap().unwrap();
             let mut run = Run { culler, meshlets };
             let seen = (0..3).any(|seed| {

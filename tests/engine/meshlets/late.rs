@@ -87,7 +87,7 @@ impl Run {
             requests: (0..frame.requests.len() as u32).collect(),
             is_frozen: false,
             depth: DepthBuffer {
-                texture: sight.depth.draw(device, queue),
+                texture: sight.depth.draw(gpu),
                 samples: 1,
                 origin: VIEWPORT[0],
                 size: VIEWPORT[1],
@@ -169,8 +169,7 @@ fn further_expansions_hide_as_the_twins() {
 }
 
 fn assert_hidden_by(ways: [MeshletExpansion; 2]) {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     for (tier, expansion) in TIERS
         .into_iter()
         .flat_map(|tier| ways.map(|way| (tier, way)))
@@ -179,7 +178,7 @@ fn assert_hidden_by(ways: [MeshletExpansion; 2]) {
             expansion,
             ..checked()
         };
-        let mut run = cullers(&device, tier, room);
+        let mut run = cullers(gpu.device, tier, room);
         let fail = |error| panic!("{expansion}, {tier}: {error}");
         let seen = sights(&mut run, gpu, 0..6).unwrap_or_else(fail);
         // As in frames of many sets.
@@ -206,15 +205,15 @@ fn few_storage_buffers_hide_the_same() {
         (8, MeshletExpansion::Division),
         (9, MeshletExpansion::By(Expansion::OneBucket)),
     ] {
-        let (device, queue, _) = gpu_with(|limits| {
+        let limited = gpu_with(|limits| {
             limits.max_storage_buffers_per_shader_stage = buffers;
         });
-        let gpu = Gpu::new(&device, &queue);
+        let gpu = limited.gpu();
         let room = MeshletOptions {
             expansion: MeshletExpansion::By(Expansion::OneBucket),
             ..checked()
         };
-        let mut run = cullers(&device, CullingTier::Workgroup, room);
+        let mut run = cullers(gpu.device, CullingTier::Workgroup, room);
         let [_, late] = sights(&mut run, gpu, 0..3).unwrap();
         assert!(late.hidden > 0, "{late:?}");
         assert_eq!(run.meshlets.expansion(), Some(expected));
@@ -228,9 +227,9 @@ fn few_storage_buffers_hide_the_same() {
 
 #[test]
 fn counters_of_late_lists_add_up() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
-    let mut run = cullers(&device, TIERS[0], checked());
+    let gpu = gpu();
+    let device = gpu.device;
+    let mut run = cullers(device, TIERS[0], checked());
     let mut rng = rng(7);
     let sight = Sight::random(&mut rng);
     let scene = scene(&mut rng, &sight);
@@ -254,8 +253,7 @@ fn counters_of_late_lists_add_up() {
 /// The comparison detects a hidden test that is broken.
 #[test]
 fn a_broken_hidden_test_is_seen() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let division = MeshletExpansion::Division;
     let buckets = MeshletExpansion::By(Expansion::OneBucket);
     let test = "return is_hidden(projection, sphere);";
@@ -278,7 +276,7 @@ fn a_broken_hidden_test_is_seen() {
         (buckets, "row_hidden += u32(found.hidden);", ""),
         (buckets, "atomicAdd(&group_hidden, row_hidden);", ""),
     ] {
-        let (culler, _) = Culler::new(&device, options(TIERS[0], true)).unwrap();
+        let (culler, _) = Culler::new(gpu.device, options(TIERS[0], true)).unwrap();
         let edit = move |stage: MeshletStage, source: String| match stage {
             MeshletStage::Vote => source.replace(from, to),
             _ => source,
@@ -287,7 +285,7 @@ fn a_broken_hidden_test_is_seen() {
             expansion,
             ..checked()
         };
-        let meshlets = MeshletCuller::with_sources(&device, TIERS[0], room, edit);
+        let meshlets = MeshletCuller::with_sources(gpu.device, TIERS[0], room, edit);
         let meshlets = meshlets.unwrap().unwrap();
         let mut run = Run { culler, meshlets };
         let seen = sights(&mut run, gpu, 0..6).is_err();

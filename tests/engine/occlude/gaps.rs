@@ -59,8 +59,7 @@ fn still(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> (u3
 
 #[test]
 fn hidden_instances_leave_their_blocks_to_be_rejected_and_hidden() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let whole = {
         let mut scene = field(100_000);
         scene.sets[0] = scene.sets[0].clone().sorted();
@@ -78,7 +77,7 @@ fn hidden_instances_leave_their_blocks_to_be_rejected_and_hidden() {
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
         for compaction in [Compaction::Classify, Compaction::VoteScanCompact] {
             let [whole, gaps] = [&whole, &gaps].map(|scene| {
-                let mut culler = culler_for(&device, tier, compaction);
+                let mut culler = culler_for(gpu.device, tier, compaction);
                 let view = CullView::from_clip_from_world(&frame.clip);
                 let mut frame_of = scene.frame.clone();
                 frame_of.views[0] = view;
@@ -121,8 +120,7 @@ fn hidden_instances_leave_their_blocks_to_be_rejected_and_hidden() {
 /// A set that the GPU writes, with dead instances, with and without bounds.
 #[test]
 fn dead_instances_of_written_sets_leave_the_others_to_be_hidden() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let mut scene = field(20_000);
     scene.sets[0] = scene.sets[0].clone().sorted();
     for index in (0..20_000).step_by(500) {
@@ -132,7 +130,7 @@ fn dead_instances_of_written_sets_leave_the_others_to_be_hidden() {
     scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
         for classify in [true, false] {
-            let mut culler = culler_for(&device, tier, Compaction::Classify);
+            let mut culler = culler_for(gpu.device, tier, Compaction::Classify);
             let size = WrittenSize {
                 capacity: 20_000,
                 active: 20_000,
@@ -145,7 +143,8 @@ fn dead_instances_of_written_sets_leave_the_others_to_be_hidden() {
             for region in store.written_regions(SetId(0)) {
                 let part = &scene.sets[0].packed()[region.first as usize..];
                 let part = &part[..region.capacity as usize];
-                queue.write_buffer(&region.instances, 0, bytemuck::cast_slice(part));
+                gpu.queue
+                    .write_buffer(&region.instances, 0, bytemuck::cast_slice(part));
             }
             let (_, early) = still(&mut culler, gpu, &scene, &frame);
             assert!(
@@ -160,8 +159,7 @@ fn dead_instances_of_written_sets_leave_the_others_to_be_hidden() {
 /// In a set in random order, each block is all around the camera.
 #[test]
 fn a_set_in_random_order_is_hidden_around_the_camera() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     // Full blocks: a last one that is not full has words of one instance.
     let mut scene = field(20 * 1024);
     scene.frame.requests[0].sphere.radius = 0.5;
@@ -171,7 +169,7 @@ fn a_set_in_random_order_is_hidden_around_the_camera() {
     let frame = before_a_wall(eye, eye + ahead, 40.0, near);
     scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
-        let mut culler = culler_for(&device, tier, Compaction::Auto);
+        let mut culler = culler_for(gpu.device, tier, Compaction::Auto);
         upload(&mut culler, gpu, &scene);
         let mut draw = |scene: &Scene, frame: &Frame| {
             let lists = lists(&mut culler, gpu, scene, frame).remove(0);

@@ -47,7 +47,7 @@ fn walls(gpu: Gpu<'_>) -> DepthBuffer {
         };
     }
     DepthBuffer {
-        texture: picture.draw(gpu.device, gpu.queue),
+        texture: picture.draw(gpu),
         samples: 1,
         origin: VIEWPORT[0],
         size: VIEWPORT[1],
@@ -117,10 +117,9 @@ fn plain_scene(lengths: &[usize]) -> Scene {
 
 #[test]
 fn a_still_view_has_nothing_late_while_others_come_and_go() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let depth = walls(gpu);
-    let mut culler = culler_for(&device, CullingTier::Subgroup, Compaction::Auto);
+    let mut culler = culler_for(gpu.device, CullingTier::Subgroup, Compaction::Auto);
     let mut scene = plain_scene(&[3000, 2000]);
     upload(&mut culler, gpu, &scene);
     let still = Seeing::from(7, 0.0);
@@ -157,10 +156,9 @@ fn a_still_view_has_nothing_late_while_others_come_and_go() {
 
 #[test]
 fn a_frozen_view_draws_what_it_saw_while_others_come_and_go() {
-    let (device, queue, _) = gpu();
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = gpu();
     let depth = walls(gpu);
-    let mut culler = culler_for(&device, CullingTier::Subgroup, Compaction::Auto);
+    let mut culler = culler_for(gpu.device, CullingTier::Subgroup, Compaction::Auto);
     let mut scene = plain_scene(&[3000, 2000]);
     upload(&mut culler, gpu, &scene);
     let mut view = Seeing::from(7, 0.0);
@@ -177,12 +175,12 @@ fn a_frozen_view_draws_what_it_saw_while_others_come_and_go() {
 #[test]
 fn the_views_that_came_last_stop_to_hide_if_a_binding_holds_no_more() {
     const LIMIT: u64 = 1 << 20;
-    let (device, queue, _) = gpu_with(|limits| {
+    let limited = gpu_with(|limits| {
         limits.max_storage_buffer_binding_size = LIMIT;
     });
-    let gpu = Gpu::new(&device, &queue);
+    let gpu = limited.gpu();
     let depth = walls(gpu);
-    let mut culler = culler_for(&device, CullingTier::Workgroup, Compaction::Auto);
+    let mut culler = culler_for(gpu.device, CullingTier::Workgroup, Compaction::Auto);
     // 34 blocks, for which there are 64 records of 264 bytes in each of 8 levels: seven views fit.
     let mut scene = plain_scene(&[34_000]);
     let level = |level| CoarserLevel {

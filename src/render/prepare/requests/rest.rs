@@ -29,6 +29,8 @@ impl Requests<'_, '_, '_> {
 
     /// The bits of all views.
     pub(super) fn all_rest(&self) -> u128 {
-        1u128.checked_shl(self.views).map_or(u128::MAX, |bit| bit - 1)
+        1u128
+            .checked_shl(self.views)
+            .map_or(u128::MAX, |bit| bit - 1)
     }
 }

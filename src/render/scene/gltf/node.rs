@@ -98,7 +98,8 @@ pub(super) fn read_sets(
     })
 }
 
-/// The instances without mirroring, and which of them are for a mesh that is mirrored before.
+/// The instances without mirroring, and which of them are for a mesh that is mirrored along x
+/// before.
 fn read_instances(
     [translations, rotations, scales]: &[(&str, Option<Values>); 3],
     count: usize,
@@ -131,32 +132,17 @@ fn read_instances(
             }
         });
         let identity = InstanceTransform::IDENTITY;
-        without_mirroring(InstanceTransform {
+        let mut instance = InstanceTransform {
             translation: vector(&translations).unwrap_or(identity.translation),
             rotation: rotation.unwrap_or(identity.rotation),
             scale: vector(&scales).unwrap_or(identity.scale),
-        })
+        };
+        let is_mirrored = instance.is_mirrored();
+        instance = instance.folded();
+        instance.scale = instance.scale.abs();
+        (instance, is_mirrored)
     };
     Ok((0..count).map(instance).unzip())
-}
-
-/// An instance whose scale is not negative, and whether the mesh must be mirrored along x before to
-/// stay in its place. Two mirrored axes are half a turn about the third.
-fn without_mirroring(instance: InstanceTransform) -> (InstanceTransform, bool) {
-    let negative = instance.scale.cmplt(Vec3::ZERO).bitmask();
-    let is_mirrored = negative.count_ones() % 2 == 1;
-    let half_turn = match negative ^ u32::from(is_mirrored) {
-        0b011 => Quat::from_xyzw(0.0, 0.0, 1.0, 0.0),
-        0b101 => Quat::from_xyzw(0.0, 1.0, 0.0, 0.0),
-        0b110 => Quat::from_xyzw(1.0, 0.0, 0.0, 0.0),
-        _ => Quat::IDENTITY,
-    };
-    let unmirrored = InstanceTransform {
-        rotation: instance.rotation * half_turn,
-        scale: instance.scale.abs(),
-        ..instance
-    };
-    (unmirrored, is_mirrored)
 }
 
 /// The data of all instances, in the order of the file.
