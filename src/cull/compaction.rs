@@ -234,7 +234,7 @@ mod tests {
         for compaction in Compaction::ALL {
             let last = compaction.strategy().passes.last();
             assert!(
-                last.is_some_and(|pass| pass.binds().any(|bind| bind.slot == Resource::Args)),
+                last.is_some_and(|pass| pass.binds().any(|bind| bind.resource == Resource::Args)),
                 "{compaction}"
             );
             let stages: Vec<_> = compaction

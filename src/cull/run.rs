@@ -223,8 +223,7 @@ impl Runner {
             self.has_counts = true;
         }
         if let Some(rows) = BatchRows::of(planned, index, false) {
-            let draws = batch.cpu_args.iter().copied();
-            rows.collect(&totals, draws, &mut self.counts);
+            rows.collect(&totals, |row| batch.cpu_args[row], &mut self.counts);
         }
         Ok(())
     }

@@ -383,7 +383,7 @@ fn the_documented_rows_have_the_size_of_the_engines() {
             "| row sources | {source} per row, and {} per row that may be",
             2 * source
         ),
-        format!("4 per row, and {view} per view."),
+        format!("{view} per view instead."),
         format!("| frame tables | {row} per row"),
         format!("hides has {hiding} more per row"),
         format!("late lists {},", 2 * row + hiding),

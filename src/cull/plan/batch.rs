@@ -62,10 +62,12 @@ pub struct BatchPlan {
 pub struct MendedEntries {
     /// Whether all else is as in the frame before. Otherwise the tables are new.
     pub follow: bool,
-    /// Indices of chunks. Some may come several times, here and in `rows`.
+    /// Indices of chunks. Some may come several times, here and in the other lists.
     pub chunks: Vec<u32>,
     /// Indices of rows with other sources.
     pub rows: Vec<u32>,
+    /// Indices of rows that share other views.
+    pub views: Vec<u32>,
 }
 
 impl PartialEq for MendedEntries {
@@ -86,6 +88,7 @@ impl BatchPlan {
                 follow: false,
                 chunks: emptied(self.mends.chunks),
                 rows: emptied(self.mends.rows),
+                views: emptied(self.mends.views),
             },
             resting: emptied(self.resting),
             siblings: emptied(self.siblings),

@@ -52,6 +52,7 @@ impl Plan {
             batch.mends.follow = true;
             batch.mends.chunks.clear();
             batch.mends.rows.clear();
+            batch.mends.views.clear();
         }
     }
 

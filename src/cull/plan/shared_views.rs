@@ -192,8 +192,11 @@ impl Plan {
         for part in self.part_range(request, row..row + 1) {
             let part = self.draws[part];
             let batch = &mut self.batches[part.batch];
-            batch.views_of_rows[part.row as usize] = view;
-            batch.set_resting(part.chunk, part.row, view == NOTHING);
+            let known = &mut batch.views_of_rows[part.row as usize];
+            if core::mem::replace(known, view) != view {
+                batch.mends.views.push(part.row);
+                batch.set_resting(part.chunk, part.row, view == NOTHING);
+            }
         }
     }
 }

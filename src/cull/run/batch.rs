@@ -213,7 +213,7 @@ impl GpuBatch {
                 };
                 let chunks = (&self.chunks.gpu.buffer, chunks);
                 let (written, is_replaced) =
-                    rows.prepare(gpu, (plan, changed), chunks, (tables, views))?;
+                    rows.prepare(gpu, (plan, changed, frame.now), chunks, (tables, views))?;
                 bytes += written;
                 replaced |= is_replaced;
                 None

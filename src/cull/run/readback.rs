@@ -102,11 +102,11 @@ impl<'a> BatchRows<'a> {
         })
     }
 
-    /// Adds the batch's counters to `counts`.
+    /// Adds the batch's counters to `counts`. `draw_of` gives the command of a row.
     pub fn collect(
         &self,
         totals: &Totals,
-        draws: impl Iterator<Item = DrawCommand>,
+        draw_of: impl Fn(usize) -> DrawCommand,
         counts: &mut FrameCounts,
     ) {
         counts.overflow += u64::from(totals.overflow);
@@ -118,18 +118,26 @@ impl<'a> BatchRows<'a> {
             *blocks += u64::from(classified);
             *crossed += u64::from(totals.crossed);
         }
-        let rests = |index: usize| self.resting.get(index).is_some_and(|rests| *rests);
-        let rows = self.rows.iter().zip(draws).enumerate();
-        let rows = rows.filter(|(index, _)| !rests(*index));
-        counts.rows.extend(rows.map(|(_, (row, draw))| RowCount {
-            request: row.request,
-            view: row.view,
-            level: row.level,
-            tested: row.tested,
-            visible: draw.instance_count,
-            list: row.list,
-            element_count: draw.element_count.saturating_add(row.more_elements),
-        }));
+        let row_count = |index: usize| {
+            let (row, draw) = (&self.rows[index], draw_of(index));
+            RowCount {
+                request: row.request,
+                view: row.view,
+                level: row.level,
+                tested: row.tested,
+                visible: draw.instance_count,
+                list: row.list,
+                element_count: draw.element_count.saturating_add(row.more_elements),
+            }
+        };
+        if self.resting.is_empty() {
+            counts.rows.extend((0..self.rows.len()).map(row_count));
+            return;
+        }
+        // Most rows rest: their commands are not read.
+        let rows = self.resting.iter().enumerate();
+        let awake = rows.filter(|(_, rests)| !**rests);
+        counts.rows.extend(awake.map(|(index, _)| row_count(index)));
     }
 }
 
@@ -224,9 +232,11 @@ impl Readback {
                 let (head, rest) = left.split_at(size_of::<Totals>());
                 let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawCommand>());
                 let totals: Totals = bytemuck::pod_read_unaligned(head);
-                let draws = draws.chunks_exact(size_of::<DrawCommand>());
-                let draws = draws.map(bytemuck::pod_read_unaligned);
-                batch.rows().collect(&totals, draws, counts);
+                let draw_of = |row: usize| {
+                    let first = row * size_of::<DrawCommand>();
+                    bytemuck::pod_read_unaligned(&draws[first..first + size_of::<DrawCommand>()])
+                };
+                batch.rows().collect(&totals, draw_of, counts);
                 left = rest;
             }
         });

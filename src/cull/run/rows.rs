@@ -61,6 +61,9 @@ impl RowFiller {
 /// The rows of a batch.
 pub(in crate::cull) struct FilledRows {
     sources: Table,
+    views_of_rows: Table,
+    /// The frame in which `views_of_rows` was written.
+    written_in: u64,
     rows: Growable,
     /// What the bind group was made for.
     bound: Option<BoundInputs>,
@@ -72,7 +75,6 @@ pub(in crate::cull) struct FilledRows {
 #[derive(Clone, Copy, PartialEq)]
 struct BoundInputs {
     tables: Version,
-    views_of_rows: TablePlace,
     views: TablePlace,
     /// Number of rows.
     rows: usize,
@@ -84,6 +86,8 @@ impl FilledRows {
         let rows = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
         Self {
             sources: Table::new(device, "gpu_culling row sources", BufferUsages::STORAGE),
+            views_of_rows: Table::new(device, "gpu_culling views of rows", BufferUsages::STORAGE),
+            written_in: 0,
             rows: Growable::new(device, "gpu_culling rows", rows),
             bound: None,
             bind_group: None,
@@ -98,20 +102,20 @@ impl FilledRows {
 
     /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = [&self.sources.gpu, &self.rows];
+        let all = [&self.sources.gpu, &self.views_of_rows.gpu, &self.rows];
         all.into_iter()
             .map(|array| (array.label, array.buffer.size()))
     }
 
-    /// Uploads what changed of the rows' sources, and binds the batch's chunks and the frame's
-    /// views. Returns the number of bytes uploaded, and whether the buffer of rows was replaced.
+    /// Uploads what changed of the rows' sources and views, and binds the batch's chunks and the
+    /// frame's views. Returns the number of bytes uploaded, and whether the buffer of rows was replaced.
     ///
     /// # Errors
     /// [`CullError::Gpu`].
     pub(super) fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        (plan, changed): (&BatchPlan, Changed<'_>),
+        (plan, changed, now): (&BatchPlan, Changed<'_>, u64),
         chunks: (&Buffer, TableWrite),
         (tables, views): (&mut FrameTables, TablePlace),
     ) -> Result<(u64, bool), CullError> {
@@ -122,29 +126,29 @@ impl FilledRows {
             Changed::Some(mends) => (self.sources).write_some(gpu, &plan.sources, &mends.rows)?,
             Changed::All => self.sources.write(gpu, &plan.sources)?,
         };
+        let follows = plan.mends.follow && self.written_in + 1 == now;
+        let written_views = match follows && self.bound.is_some() {
+            true => (self.views_of_rows).write_some(gpu, &plan.views_of_rows, &plan.mends.views)?,
+            false => self.views_of_rows.write(gpu, &plan.views_of_rows)?,
+        };
+        self.written_in = now;
         let bytes = (rows * size_of::<ChunkView>()) as u64;
         let replaced = self.rows.reserve(gpu.device, bytes)?;
         let bound = BoundInputs {
-            views_of_rows: tables.push(&plan.views_of_rows)?,
             tables: tables.version(),
             views,
             rows,
         };
         let (chunks, written_chunks) = chunks;
-        let is_stale = written.replaced || written_chunks.replaced || replaced;
+        let replaces = [written, written_views, written_chunks].map(|write| write.replaced);
+        let is_stale = replaces.contains(&true) || replaced;
         if is_stale || self.bound != Some(bound) || self.bind_group.is_none() {
-            let sources = (rows * size_of::<RowSource>()) as u64;
-            let sources = BufferBinding {
-                buffer: &self.sources.gpu.buffer,
-                offset: 0,
-                size: NonZeroU64::new(sources),
-            };
+            let sources = binding_of(&self.sources, rows * size_of::<RowSource>());
+            let views_of_rows = binding_of(&self.views_of_rows, rows * size_of::<u32>());
             let bind_group = guarded(gpu.device, "bind groups of rows", || {
                 self.filler.0.bind(gpu.device, |resource| match resource {
                     Resource::Sources => BindingResource::Buffer(sources.clone()),
-                    Resource::ViewsOfRows => {
-                        BindingResource::Buffer(tables.binding(bound.views_of_rows))
-                    }
+                    Resource::ViewsOfRows => BindingResource::Buffer(views_of_rows.clone()),
                     Resource::Views => BindingResource::Buffer(tables.binding(views)),
                     Resource::Chunks => chunks.as_entire_binding(),
                     Resource::Rows => self.rows.buffer.as_entire_binding(),
@@ -152,7 +156,7 @@ impl FilledRows {
             })?;
             (self.bound, self.bind_group) = (Some(bound), Some(bind_group));
         }
-        Ok((written.bytes, replaced))
+        Ok((written.bytes + written_views.bytes, replaced))
     }
 
     /// Fills the rows.
@@ -165,5 +169,14 @@ impl FilledRows {
         pass.set_bind_group(0, bind_group, &[]);
         pass.dispatch_workgroups(x, y, 1);
         1
+    }
+}
+
+/// The first bytes of a table as a binding.
+fn binding_of(table: &Table, bytes: usize) -> BufferBinding<'_> {
+    BufferBinding {
+        buffer: &table.gpu.buffer,
+        offset: 0,
+        size: NonZeroU64::new(bytes as u64),
     }
 }

@@ -71,12 +71,12 @@ impl FrameTables {
         self.bytes.clear();
         let of_batch = |batch: &BatchPlan, projections: &[Projection]| {
             let rows = match batch.sources.is_empty() {
-                true => size_of_val(&*batch.chunk_views),
-                false => size_of_val(&*batch.views_of_rows),
+                true => self.padded(size_of_val(&*batch.chunk_views)),
+                false => 0,
             };
             let projections = size_of_val(batch.projections(projections));
             let occlusion = size_of_val(&*batch.occlusion) + projections;
-            self.padded(rows) + self.padded(occlusion)
+            rows + self.padded(occlusion)
         };
         let needed = plans.map(|plan| {
             let batches = plan.batches.iter();
