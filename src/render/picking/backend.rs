@@ -76,20 +76,20 @@ impl Default for InstancePickingSettings {
     }
 }
 
+/// What decides what a camera picks.
+type PickingCamera = (
+    &'static Camera,
+    &'static GlobalTransform,
+    Has<MeshPickingCamera>,
+    Option<&'static RenderLayers>,
+);
+
 /// Reports the instances under each pointer.
 fn update_hits(
     settings: Res<InstancePickingSettings>,
     rays: Res<RayMap>,
     // Others draw no sets.
-    cameras: Query<
-        (
-            &Camera,
-            &GlobalTransform,
-            Has<MeshPickingCamera>,
-            Option<&RenderLayers>,
-        ),
-        With<Camera3d>,
-    >,
+    cameras: Query<PickingCamera, With<Camera3d>>,
     pickables: Query<&Pickable>,
     layers: Query<&RenderLayers>,
     mut ray_cast: InstanceRayCast,
