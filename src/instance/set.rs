@@ -297,7 +297,7 @@ impl InstanceSet {
         self.keeps_previous
     }
 
-    /// Number of the latest edit: 1 for a new set, greater after each edit.
+    /// Number of the latest edit: 1 for a new set, greater after each edit that changes something.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.log.revision()

@@ -111,7 +111,7 @@ impl BatchSets {
         slots: &mut DrawSlots,
         gpu: Gpu<'_>,
     ) {
-        let now = culler.frame_number();
+        let now = slots.frame;
         if (self.refused_in).is_some_and(|refused_in| now >= refused_in + RETRY_AFTER) {
             (self.refused_in, self.made_from) = (None, None);
         }
@@ -167,7 +167,7 @@ impl BatchSets {
     }
 
     fn give_up(&mut self, error: &CullError, now: u64) {
-        self.refused_in = Some(now);
+        self.refused_in = matches!(error, CullError::Gpu { .. }).then_some(now);
         warn_once!(
             "sets are drawn one by one: {error}. The picture is the same, but each set has its own draw calls. Free GPU \
              memory: it is tried again"
@@ -182,7 +182,7 @@ impl BatchSets {
             CullingTier::Cpu => Found::default(),
             _ => Found::new(draws, culler),
         };
-        self.upload_wanted(slots, gpu, culler.frame_number());
+        self.upload_wanted(slots, gpu, slots.frame);
     }
 
     /// Uploads the tables and commands of what was found. Returns false if the device refused them:

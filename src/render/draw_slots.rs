@@ -81,7 +81,7 @@ pub(super) struct DrawSlots {
     /// Whether the frame has dropped all slots.
     has_started_again: bool,
     /// Number of frames so far.
-    frame: u64,
+    pub frame: u64,
     /// Slots whose bytes the frame has changed.
     dirty: Vec<u32>,
     /// The slots as the GPU gets them. A slot that stays the same keeps its bytes.

@@ -40,7 +40,7 @@ use bevy::{
 use buffers::{Buffers, MeshBinding, Sizes};
 use core::num::NonZeroU64;
 use draws::{DrawKey, ExpandedDraw, ExpandedDraws, JOB_STRIDE};
-use pass::{ExpandPass, UniformJob, build};
+use pass::{ExpandPass, PassBinding, PassVersion, UniformJob, build};
 use room::UniformBudget;
 use wgpu::{
     BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, CommandEncoder,
@@ -64,20 +64,6 @@ pub(super) struct ExpandedUniforms {
     is_refused: bool,
     /// The last frame with expanded draws.
     last_used: u64,
-}
-
-/// What the pass binds for a batch.
-struct PassBinding {
-    made_for: PassVersion,
-    bind_group: wgpu::BindGroup,
-}
-
-/// The buffers of a [`PassBinding`]. It serves as long as this stays equal.
-#[derive(Clone, Copy, PartialEq)]
-struct PassVersion {
-    draw: DrawVersion,
-    /// [`Buffers::generation`].
-    buffers: u64,
 }
 
 /// Whether sets can be expanded: a tier with compute passes can.
@@ -144,43 +130,30 @@ impl ExpandedUniforms {
         gpu: &RenderGpu,
         mesh_layout: impl Fn() -> BindGroupLayout,
     ) {
-        let now = culler.frame_number();
+        let now = slots.frame;
         if self.draws.all.is_empty() {
-            self.bind_groups.clear();
-            if now >= self.last_used + KEEP_FRAMES {
-                self.buffers.drop_all();
-            }
+            self.rest(now);
             return;
         }
         self.last_used = now;
         let Gpu { device, queue } = gpu.wgpu();
-        let make = || build(device).inspect_err(log_refusal);
+        let was_told = self.pass.has_failed();
+        let tell = |error: &CullError| {
+            if !was_told {
+                log_refusal(error);
+            }
+        };
+        let make = || build(device).inspect_err(tell);
         // Without it, nothing is bound, and so nothing is drawn.
         let _ = self.pass.get_or_make(now, make);
         self.buffers.ask_again(now);
-        let limits = device.limits();
-        let max = limits
-            .max_storage_buffer_binding_size
-            .min(limits.max_buffer_size)
-            .min(self.buffers.max_bytes())
-            / UNIFORM_BYTES;
-        let total = self.budget.divide(&mut self.draws.all, max);
+        let mut made = self.make_room((slots, now), gpu, &mesh_layout);
+        if made.is_err() && self.buffers.is_limited() {
+            // What is there already may be enough for most.
+            made = self.make_room((slots, now), gpu, &mesh_layout);
+        }
         let jobs = self.draws.job_bytes();
-        let sizes = Sizes {
-            jobs: jobs.len() as u64,
-            commands: args_offset(self.draws.all.len() as u32),
-            uniforms: total.max(1) * UNIFORM_BYTES,
-        };
-        let bound = MeshBinding {
-            metadata: slots.buffers().map(|buffers| &**buffers.metadata),
-            generation: slots.generation,
-            layout: mesh_layout,
-        };
-        let made = self
-            .buffers
-            .grow(&gpu.device, &sizes, bound, now)
-            .and_then(|()| self.bind(culler, slots, device));
-        if let Err(error) = made {
+        if let Err(error) = made.and_then(|()| self.bind(culler, slots, device)) {
             if !core::mem::replace(&mut self.is_refused, true) {
                 log_refusal(&error);
             }
@@ -196,6 +169,41 @@ impl ExpandedUniforms {
             };
             queue.write_buffer(commands, 0, bytemuck::bytes_of(&totals));
         }
+    }
+
+    /// The frame has no expanded draws. If none of the last frames had some, the buffers go.
+    pub fn rest(&mut self, now: u64) {
+        self.bind_groups.clear();
+        if now >= self.last_used + KEEP_FRAMES {
+            self.buffers.drop_all();
+        }
+    }
+
+    /// Divides what the device may be asked for among the draws, and makes the buffers for it.
+    fn make_room(
+        &mut self,
+        (slots, now): (&DrawSlots, u64),
+        gpu: &RenderGpu,
+        mesh_layout: &impl Fn() -> BindGroupLayout,
+    ) -> Result<(), CullError> {
+        let limits = gpu.device.limits();
+        let max = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size)
+            .min(self.buffers.max_bytes())
+            / UNIFORM_BYTES;
+        let total = self.budget.divide(&mut self.draws.all, max);
+        let sizes = Sizes {
+            jobs: self.draws.job_bytes().len() as u64,
+            commands: args_offset(self.draws.all.len() as u32),
+            uniforms: total.max(1) * UNIFORM_BYTES,
+        };
+        let bound = MeshBinding {
+            metadata: slots.buffers().map(|buffers| &**buffers.metadata),
+            generation: slots.generation,
+            layout: mesh_layout,
+        };
+        self.buffers.grow(&gpu.device, &sizes, bound, now)
     }
 
     /// Makes the bind groups of the pass, unless those that it has still serve.

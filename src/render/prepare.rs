@@ -102,6 +102,7 @@ pub(super) fn prepare_culling(
     if sets.len() == 0 {
         draws.clear();
         batch_sets.clear();
+        expanded.rest(slots.frame);
         culler.prepare(gpu.wgpu(), &draws.frame);
         return;
     }

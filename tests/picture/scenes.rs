@@ -120,11 +120,22 @@ fn a_scene_looks_as_if_it_was_spawned_at_each_instance() {
 #[derive(Component)]
 struct Unregistered;
 
+/// Names a mesh of the scene, and an entity without a mesh.
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct Friends {
+    #[entities]
+    mesh: Entity,
+    #[entities]
+    other: Entity,
+}
+
 #[test]
 fn what_a_set_cannot_have_is_left_out_and_named() {
     let log = Log::start();
     let mut stage = Stage::new(How::Set(None));
     let spawned = watch(&mut stage);
+    stage.app.register_type::<Friends>();
     let mesh = Mesh3d(stage.mesh(Cuboid::default()));
     let material = stage.standard(StandardMaterial::default());
     let mut world = World::new();
@@ -133,10 +144,17 @@ fn what_a_set_cannot_have_is_left_out_and_named() {
     let root = world.spawn((outer, Visibility::default())).id();
     let look = (mesh.clone(), material);
     let extra = (Name::new("cube"), RenderLayers::layer(3), Unregistered);
-    world.spawn((look.clone(), inner, ChildOf(root), extra));
+    let cube = world
+        .spawn((look.clone(), inner, ChildOf(root), extra))
+        .id();
     let hidden = world.spawn((Transform::default(), Visibility::Hidden, ChildOf(root)));
     let hidden = hidden.id();
-    world.spawn((look.clone(), Name::new("hidden"), ChildOf(hidden)));
+    let hidden = (look.clone(), Name::new("hidden"), ChildOf(hidden));
+    let friends = Friends {
+        mesh: world.spawn(hidden).id(),
+        other: root,
+    };
+    world.entity_mut(cube).insert(friends);
     world.spawn((look, SkinnedMesh::default(), ChildOf(root)));
     world.spawn((PointLight::default(), ChildOf(root)));
     world.spawn((Camera3d::default(), ChildOf(root)));
@@ -152,6 +170,8 @@ fn what_a_set_cannot_have_is_left_out_and_named() {
         .collect();
     assert_eq!(names, ["cube", "hidden"]);
     let [cube, hidden] = [parts[0], parts[1]];
+    let friends = stage.app.world().get::<Friends>(cube).unwrap();
+    assert_eq!((friends.mesh, friends.other), (hidden, Entity::PLACEHOLDER));
     let offset = stage.entity(cube).get::<InstanceOffset>().copied();
     let expected: Affine3A = outer.compute_affine() * inner.compute_affine();
     assert_eq!(offset, Some(InstanceOffset(expected)));

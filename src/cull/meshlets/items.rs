@@ -149,8 +149,8 @@ pub(super) struct Items {
     tier: CullingTier,
     options: MeshletOptions,
     edit: Box<StageEdit>,
-    /// The expansion that was asked for, and its kernels: first of other lists than late ones, then
-    /// of late lists.
+    /// The expansion that was asked for, and its kernels: of early and other lists, then of late
+    /// ones.
     built: [Option<(Expansion, OnDemand<ItemKernels>)>; 2],
     notes: Vec<String>,
 }
@@ -188,6 +188,7 @@ impl Items {
         let known = self.built[usize::from(is_late)].take();
         let known = known.filter(|(asked, _)| *asked == expansion);
         let mut kernels = known.map_or_else(OnDemand::default, |(_, kernels)| kernels);
+        let was_told = kernels.has_failed();
         let mut is_new = false;
         let built = kernels.get_or_make(now, || {
             is_new = true;
@@ -200,6 +201,7 @@ impl Items {
                 let instead = built.expansion();
                 (format!("\"{instead}\""), reason.to_string())
             }),
+            Err(_) if was_told => None,
             Err(error) => Some(("\"division\"".to_owned(), error.to_string())),
         };
         if let Some((instead, reason)) = note {

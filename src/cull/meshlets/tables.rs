@@ -81,24 +81,28 @@ impl Tables {
     /// Uploads the table if meshes were added or removed. Returns the number of bytes uploaded.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]. The table is then empty, and the device is asked again [`RETRY_AFTER`]
-    /// frames later.
+    /// [`CullError::Gpu`], once. The table is then empty, and the device is asked again
+    /// [`RETRY_AFTER`] frames later.
     pub fn upload(&mut self, gpu: Gpu<'_>, now: u64) -> Result<u64, CullError> {
         let waits = |refused_in| now < refused_in + RETRY_AFTER;
         if self.refused_in.is_some_and(waits) || !core::mem::take(&mut self.has_changed) {
             return Ok(0);
         }
-        self.refused_in = None;
+        let was_told = self.refused_in.take().is_some();
         let mut all = Vec::new();
         self.firsts.clear();
         for (id, mesh) in &self.meshes {
             self.firsts.insert(*id, all.len() as u32);
             all.extend_from_slice(&mesh.meshlets);
         }
-        let written = self.table.write(gpu, &all).inspect_err(|_| {
-            self.firsts.clear();
-            (self.has_changed, self.refused_in) = (true, Some(now));
-        })?;
+        let written = match self.table.write(gpu, &all) {
+            Ok(written) => written,
+            Err(error) => {
+                self.firsts.clear();
+                (self.has_changed, self.refused_in) = (true, Some(now));
+                return if was_told { Ok(0) } else { Err(error) };
+            }
+        };
         if written.replaced {
             self.version.bump();
         }

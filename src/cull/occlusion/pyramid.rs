@@ -85,13 +85,18 @@ impl PyramidBuilder {
         };
         let depth = Some(Access::Depth);
         let samples = Some(Access::MultisampledDepth);
+        let from_samples = program(
+            "pyramid_multisampled",
+            &kernels::PYRAMID_MULTISAMPLED,
+            samples,
+        );
+        if let Err(error @ CullError::Gpu { .. }) = from_samples {
+            // There may be memory later.
+            return Err(error);
+        }
         Ok(Self {
             from_depth: program("pyramid", &kernels::PYRAMID, depth)?,
-            from_samples: program(
-                "pyramid_multisampled",
-                &kernels::PYRAMID_MULTISAMPLED,
-                samples,
-            ),
+            from_samples,
             others: [
                 program("pyramid_second", &kernels::PYRAMID_SECOND, None)?,
                 program("pyramid_third", &kernels::PYRAMID_THIRD, None)?,

@@ -195,8 +195,9 @@ impl Plan {
             let known = &mut batch.views_of_rows[part.row as usize];
             if core::mem::replace(known, view) != view {
                 batch.mends.views.push(part.row);
-                batch.set_resting(part.chunk, part.row, view == NOTHING);
             }
+            // Also the first time: a row begins with the view that keeps nothing.
+            batch.set_resting(part.chunk, part.row, view == NOTHING);
         }
     }
 }

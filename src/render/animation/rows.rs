@@ -28,12 +28,7 @@ pub(super) fn place(
     entries: &[PoseEntry],
     max_rows: u32,
 ) -> Placed {
-    let mut used: Vec<_> = held
-        .iter()
-        .flatten()
-        .map(|held| held.rows.clone())
-        .collect();
-    used.sort_unstable_by_key(|rows| rows.start);
+    let mut used = used_rows(held);
     let mut placed = Placed {
         new: Vec::new(),
         left_out: Vec::new(),
@@ -50,20 +45,9 @@ pub(super) fn place(
         }
         let count = count as u32;
         let rows = gap(&used, count, max_rows).unwrap_or_else(|| {
-            let mut by_row: Vec<_> = held.iter_mut().enumerate().collect();
-            by_row.sort_by_key(|(_, held)| held.as_ref().map(|held| held.rows.start));
-            let mut end = 1;
-            used.clear();
-            for (place, held) in by_row {
-                let Some(held) = held else { continue };
-                let rows = end..end + held.rows.len() as u32;
-                if rows != held.rows {
-                    placed.new.push(place);
-                }
-                end = rows.end;
-                held.rows = rows.clone();
-                used.push(rows);
-            }
+            placed.new.extend(pack(held));
+            used = used_rows(held);
+            let end = used.last().map_or(1, |rows| rows.end);
             end..end + count
         });
         let at = used.partition_point(|used| used.start < rows.start);
@@ -77,6 +61,32 @@ pub(super) fn place(
     placed.new.sort_unstable();
     placed.new.dedup();
     placed
+}
+
+/// The rows that poses have, in ascending order.
+fn used_rows(held: &[Option<HeldPoses>]) -> Vec<Range<u32>> {
+    let used = held.iter().flatten().map(|held| held.rows.clone());
+    let mut used: Vec<_> = used.collect();
+    used.sort_unstable_by_key(|rows| rows.start);
+    used
+}
+
+/// Moves all poses together, in the order of their rows. Returns those that moved.
+pub(super) fn pack(held: &mut [Option<HeldPoses>]) -> Vec<usize> {
+    let mut by_row: Vec<_> = held.iter_mut().enumerate().collect();
+    by_row.sort_by_key(|(_, held)| held.as_ref().map(|held| held.rows.start));
+    let mut end = 1;
+    let mut moved = Vec::new();
+    for (place, held) in by_row {
+        let Some(held) = held else { continue };
+        let rows = end..end + held.rows.len() as u32;
+        if rows != held.rows {
+            moved.push(place);
+        }
+        end = rows.end;
+        held.rows = rows;
+    }
+    moved
 }
 
 /// The first rows that none of `used`, in ascending order, has.
@@ -143,6 +153,12 @@ mod tests {
             rows(&held),
             [Some(1..2), Some(2..3), Some(4..7), Some(3..4)]
         );
+        // What goes leaves a gap, which packing closes.
+        let mut packed = held.clone();
+        packed[2] = None;
+        packed[1] = None;
+        assert_eq!(pack(&mut packed), [3]);
+        assert_eq!(rows(&packed), [Some(1..2), None, None, Some(2..3)]);
         // What does not fit leaves the others alone.
         entries.push(entry(8, 400));
         held.push(None);

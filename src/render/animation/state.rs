@@ -336,6 +336,20 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_that_plays_by_itself_never_stands_still() {
+        let poses = poses(&[(Vec3::X, 500.0, true)]);
+        for index in 0..20 {
+            let state = AnimationState::automatic(index);
+            for days in [0, 1, 24, 25, 30, 48] {
+                let now = Duration::from_secs(days * 24 * 3600);
+                let [a, b] =
+                    [now, now + seconds(0.5)].map(|now| state.position(&poses, now.into()));
+                assert_ne!(a, b, "instance {index} after {days} days");
+            }
+        }
+    }
+
+    #[test]
     fn a_clip_that_has_looped_for_days_is_exact() {
         let poses = poses(&[(Vec3::X, 500.0, true)]);
         let fast = AnimationState::play(0, Duration::ZERO).with_speed(7.97);

@@ -8,7 +8,7 @@
 
 use super::{
     poses::AnimationPoses,
-    rows::{HeldPoses, Placed, WIDTH, place},
+    rows::{HeldPoses, Placed, WIDTH, pack, place},
     table::{AnimationClock, PoseEntry, PoseTable},
 };
 use crate::{
@@ -101,7 +101,11 @@ impl PoseTexture {
         self.version = Some(table.version);
         let max_rows = device.limits().max_texture_dimension_2d;
         self.release_changed(table);
-        let Placed { new, left_out } = place(&mut self.held, table.entries(), max_rows);
+        let Placed { mut new, left_out } = place(&mut self.held, table.entries(), max_rows);
+        let used = self.held.iter().flatten().map(|held| held.rows.len());
+        if self.rows > SMALL && used.sum::<usize>() < self.rows as usize / 4 {
+            new.extend(pack(&mut self.held));
+        }
         for place in left_out {
             self.tell_left_out(&table.entries()[place], max_rows);
         }
@@ -169,7 +173,7 @@ impl PoseTexture {
     ) -> bool {
         let fits = self.texture.is_some() && needed <= self.rows;
         let is_too_large = self.rows > SMALL && needed <= self.rows / 4;
-        self.refused_in = None;
+        let was_refused = self.refused_in.take().is_some();
         if fits && !is_too_large {
             return false;
         }
@@ -195,7 +199,8 @@ impl PoseTexture {
                 (self.texture, self.rows) = (Some(texture), rows);
                 true
             }
-            Err(_) if fits => false,
+            // It was told.
+            Err(_) if fits || was_refused => false,
             Err(error) => {
                 let what = match self.texture {
                     Some(_) => "new AnimationPoses are not drawn",

@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{CullError, CullingTier, KernelJob, compile_kernel, shaders::kernels},
-    render::draw_slots::SLOT_BYTES,
+    render::{bindings::DrawVersion, draw_slots::SLOT_BYTES},
 };
 use bytemuck::{Pod, Zeroable};
 use core::num::NonZeroU64;
@@ -34,6 +34,20 @@ pub(super) struct UniformJob {
 pub(super) struct ExpandPass {
     pub pipeline: ComputePipeline,
     pub layout: wgpu::BindGroupLayout,
+}
+
+/// What the pass binds for a batch.
+pub(super) struct PassBinding {
+    pub made_for: PassVersion,
+    pub bind_group: wgpu::BindGroup,
+}
+
+/// The buffers of a [`PassBinding`]. It serves as long as this stays equal.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct PassVersion {
+    pub draw: DrawVersion,
+    /// [`Buffers::generation`](super::buffers::Buffers).
+    pub buffers: u64,
 }
 
 /// The WGSL of the pass.

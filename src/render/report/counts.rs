@@ -240,7 +240,7 @@ impl LateCounts {
         }
     }
 
-    /// Forgets the views that hide nothing any more, or are gone.
+    /// Forgets the views for which `hides` is false.
     pub fn keep(&mut self, hides: impl Fn(&RetainedViewEntity) -> bool) {
         self.0.retain(|view, _| hides(view));
     }

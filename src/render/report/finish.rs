@@ -154,8 +154,8 @@ pub(in crate::render) fn finish_culling(
             late.take(counts, &scene.views, &mut pauses);
         }
     });
-    let hides_some = !draws.occlusion.is_empty();
-    late.keep(|view| hides_some && index_of_view(&draws.views, view).is_some());
+    let hides = |index: u32| draws.occlusion.iter().any(|view| view.view == index);
+    late.keep(|view| index_of_view(&draws.views, view).is_some_and(hides));
     // Their frame may have had other views than this one.
     let scene = draws.history.scene(counts.frame);
     let waits = arrived && scene.is_some_and(|scene| late.is_behind(&counts, &scene.views));

@@ -116,9 +116,6 @@ fn first_channel(format: TextureFormat) -> Option<(Channel, usize, usize)> {
 pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterError> {
     let texture = &image.texture_descriptor;
     let format = texture.format;
-    if !image.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
-        return Err(ScatterError::NotOnGpu { map });
-    }
     if format.is_srgb() {
         let plain = format.remove_srgb_suffix();
         return Err(ScatterError::Srgb { map, format, plain });
@@ -132,6 +129,14 @@ pub(super) fn check_map(map: &'static str, image: &Image) -> Result<(), ScatterE
         && image.texture_view_descriptor.as_ref().is_none_or(is_whole)
         && texture.usage.contains(TextureUsages::TEXTURE_BINDING);
     is_flat.then_some(()).ok_or(ScatterError::Shape { map })
+}
+
+/// Whether the GPU gets an image.
+pub(super) fn check_on_gpu(map: &'static str, image: &Image) -> Result<(), ScatterError> {
+    let is_on_gpu = image.asset_usage.contains(RenderAssetUsages::RENDER_WORLD);
+    is_on_gpu
+        .then_some(())
+        .ok_or(ScatterError::NotOnGpu { map })
 }
 
 /// Whether a view shows a flat texture unchanged.

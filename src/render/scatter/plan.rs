@@ -2,7 +2,7 @@
 
 use super::{
     component::Scatter,
-    maps::{ScatterError, check_map},
+    maps::{ScatterError, check_map, check_on_gpu},
     planned::{Cameras, KnownScatter, ScatterPlan},
 };
 use crate::{
@@ -110,7 +110,10 @@ impl Maps<'_, '_> {
             let Some(handle) = handle else { continue };
             let image = self.images.as_ref().and_then(|images| images.get(handle));
             let found = match image {
-                Some(image) => check_map(map, image).err().map(|error| (error, false)),
+                Some(image) => check_map(map, image)
+                    .and_then(|()| check_on_gpu(map, image))
+                    .err()
+                    .map(|error| (error, false)),
                 None => Some(self.missing(map, handle.id().untyped())),
             };
             // What never becomes right is told before what is only late.

@@ -106,6 +106,10 @@ fn map_of((size, values): &(UVec2, Vec<u16>)) -> ScatterMap<'_> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use bevy::{
+        asset::RenderAssetUsages,
+        render::render_resource::{Extent3d, TextureDimension, TextureFormat},
+    };
 
     #[test]
     fn what_cannot_be_planted_is_an_error() {
@@ -130,6 +134,21 @@ mod tests {
             said(&with_map, IVec2::ZERO),
             "the exclusion_map is not loaded: check its path, and that Bevy's feature for its format is on"
         );
+        // A server needs no texture.
+        let mut images = images;
+        let size = Extent3d {
+            width: 2,
+            height: 2,
+            depth_or_array_layers: 1,
+        };
+        let usage = RenderAssetUsages::MAIN_WORLD;
+        let format = TextureFormat::R8Unorm;
+        let white = Image::new_fill(size, TextureDimension::D2, &[255], format, usage);
+        let with_image = Scatter {
+            density_map: Some(images.add(white)),
+            ..plain.clone()
+        };
+        assert!(with_image.plants(IVec2::ZERO, &images).is_ok());
         let with_rule = Scatter {
             rule: Some(Handle::default()),
             ..default()

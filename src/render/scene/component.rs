@@ -19,7 +19,8 @@ use bevy::{asset::AsAssetId, prelude::*};
 /// Skinned meshes play clips if the entity has `BakeAnimation` (feature `animation`). Otherwise
 /// they are left out, as are morphed meshes, lights, cameras, and sets, and a warning names the
 /// scene. Animations of nodes without a skin are not played. A mesh that its node hides is spawned
-/// hidden.
+/// hidden. Components that name entities of the scene name the children of their meshes, or
+/// [`Entity::PLACEHOLDER`] for entities without a mesh.
 ///
 /// Scenes come from glTF files or from any other world. The entity's [`Transform`] and
 /// [`Visibility`] hold for all.

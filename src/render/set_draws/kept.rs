@@ -38,22 +38,23 @@ pub(in crate::render) struct FrameInputs {
     pub views: u32,
 }
 
-/// Whether small sets have rows in all views: there are many sets, and not too many rows.
+/// Whether small sets have rows in all views: there are many sets, and not too many pairs of a set
+/// and a view.
 pub(in crate::render) fn many_rest(sets: usize, views: usize) -> bool {
-    let max_rows = match views {
-        0..=FEW_VIEWS => MAX_RESTING_ROWS,
-        _ => MAX_ROWS_OF_LAMPS,
+    let max_pairs = match views {
+        0..=FEW_VIEWS => MAX_RESTING_PAIRS,
+        _ => MAX_PAIRS_WITH_LAMPS,
     };
-    sets >= MIN_RESTING_SETS && views <= MAX_RESTING_VIEWS && sets * views <= max_rows
+    sets >= MIN_RESTING_SETS && views <= MAX_RESTING_VIEWS && sets * views <= max_pairs
 }
 
 /// Fewer sets than this have rows only in the views that see them: another plan costs little.
 const MIN_RESTING_SETS: usize = 64;
 /// [`CullRequest::resting`] has a bit for each of these.
 const MAX_RESTING_VIEWS: usize = 128;
-/// Number of rows that may rest: each takes some hundred bytes on the GPU per block.
-const MAX_RESTING_ROWS: usize = 1 << 17;
+/// Number of pairs that may rest: each takes some hundred bytes on the GPU per level and block.
+const MAX_RESTING_PAIRS: usize = 1 << 17;
 /// More views than these are mostly of lamps, which see few sets.
 const FEW_VIEWS: usize = 8;
-/// Number of rows that may rest if there are more views: most of them rest at all times.
-const MAX_ROWS_OF_LAMPS: usize = 1 << 15;
+/// Number of pairs that may rest if there are more views: most of them rest at all times.
+const MAX_PAIRS_WITH_LAMPS: usize = 1 << 15;

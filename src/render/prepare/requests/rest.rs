@@ -1,6 +1,6 @@
 //! The views of requests, and in which of them they rest.
 //!
-//! If there are many sets and few views, a small set has rows in all views, and rests in those that
+//! If there are many sets, and not too many views, a small set has rows in all views, and rests in those that
 //! do not see it. Then it comes into view and leaves it without another plan.
 
 use super::Requests;
