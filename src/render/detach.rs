@@ -57,12 +57,12 @@ pub trait InstanceCommands {
     /// [`Transform`] (`remove_parent_in_place` makes it a root). It has the [`Mesh3d`], the
     /// material, the [`RenderLayers`] and the shadow components of `set`, and [`DetachedInstance`].
     /// If `set` has an [`InstanceOffset`], or children that draw the same set, such as the parts of
-    /// an [`InstanceScene`](super::InstanceScene), the entity has a child for each of them. A part
-    /// of a scene, which a ray may have hit, stands for the whole scene.
+    /// an [`InstanceScene`](super::InstanceScene), the entity has a child for each of them. If `set`
+    /// is a part of a scene, which a ray may have hit, the whole scene is detached.
     ///
-    /// What is drawn by meshlets has their full mesh. Of a mesh that has its own levels
-    /// ([`InstanceLods::full`](super::InstanceLods)), all indices are drawn. Levels of detail, tints
-    /// and other data of instances are not taken over. What has an
+    /// If `set` is drawn by meshlets, the entity gets the full mesh. If a mesh holds its own levels
+    /// ([`InstanceLods::full`](super::InstanceLods)), the entity draws all of them at once. Levels of
+    /// detail, tints and other data of instances are not taken over. What has an
     /// [`InstanceAnimation`](super::InstanceAnimation) is left out: give the entity a
     /// `WorldAssetRoot` of the same scene, and have its `AnimationPlayer` play.
     ///

@@ -7,7 +7,6 @@ use crate::cull::{CullError, policy::RETRY_AFTER};
 pub(crate) struct OnDemand<T> {
     made: Option<Result<T, CullError>>,
     refused_in: u64,
-    has_failed: bool,
 }
 
 impl<T> Default for OnDemand<T> {
@@ -15,7 +14,6 @@ impl<T> Default for OnDemand<T> {
         Self {
             made: None,
             refused_in: 0,
-            has_failed: false,
         }
     }
 }
@@ -39,13 +37,12 @@ impl<T> OnDemand<T> {
             self.refused_in = now;
         }
         let made = self.made.get_or_insert_with(make);
-        self.has_failed = made.is_err();
         made.as_mut().map_err(|error| error.clone())
     }
 
     /// Whether it could not be made when it was asked for last: the log has said so.
     pub fn has_failed(&self) -> bool {
-        self.has_failed
+        matches!(self.made, Some(Err(_)))
     }
 
     /// The value, if it is there.

@@ -108,7 +108,8 @@ impl FilledRows {
     }
 
     /// Uploads what changed of the rows' sources and views, and binds the batch's chunks and the
-    /// frame's views. Returns the number of bytes uploaded, and whether the buffer of rows was replaced.
+    /// frame's views. Returns the number of bytes uploaded, and whether the buffer of rows was
+    /// replaced.
     ///
     /// # Errors
     /// [`CullError::Gpu`].

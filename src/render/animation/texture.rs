@@ -182,26 +182,30 @@ impl PoseTexture {
         let min = if self.texture.is_none() { 1 } else { needed };
         let mut rows = (needed + slack).min(max_rows).max(needed);
         let mut made = make(device, rows);
+        let mut refusal = None;
         for fewer in [needed, min] {
-            if made.is_err() && fewer < rows {
+            if let Err(error) = &made
+                && fewer < rows
+            {
+                refusal = Some(error.clone());
                 rows = fewer;
                 made = make(device, rows);
             }
         }
-        if !fits && (made.is_err() || rows < needed) {
-            self.refused_in = Some(frame);
-        }
-        match made {
-            Ok(texture) => {
-                if let Some((old, _)) = &self.texture {
-                    copy_rows((device, queue), [old, &texture.0], rows.min(self.rows));
-                }
-                (self.texture, self.rows) = (Some(texture), rows);
-                true
+        let (made, refusal) = match made {
+            Ok(texture) => (Some(texture), refusal.filter(|_| rows < needed)),
+            Err(error) => (None, Some(error)),
+        };
+        let is_new = made.is_some();
+        if let Some(texture) = made {
+            if let Some((old, _)) = &self.texture {
+                copy_rows((device, queue), [old, &texture.0], rows.min(self.rows));
             }
-            // It was told.
-            Err(_) if fits || was_refused => false,
-            Err(error) => {
+            (self.texture, self.rows) = (Some(texture), rows);
+        }
+        if let Some(error) = refusal.filter(|_| !fits) {
+            self.refused_in = Some(frame);
+            if !was_refused {
                 let what = match self.texture {
                     Some(_) => "new AnimationPoses are not drawn",
                     None => "no GpuInstances are drawn",
@@ -209,9 +213,9 @@ impl PoseTexture {
                 error!(
                     "{what}: {error}. Free GPU memory: it is tried again every {RETRY_AFTER} frames"
                 );
-                false
             }
         }
+        is_new
     }
 
     /// Writes rows from `first` on, or a part of one.

@@ -266,8 +266,9 @@ impl EntityMapper for PartMapper {
     }
 }
 
-/// Copies the components of an entity of the scene to an entity of the world. References to entities
-/// of the scene are mapped to their parts. Notes the names of components that cannot be copied.
+/// Copies the components of an entity of the scene to an entity of the world. References to
+/// entities of the scene are mapped to their parts. Notes the names of components that cannot be
+/// copied.
 fn copy_components(
     scene: &World,
     world: &mut World,

@@ -1,7 +1,7 @@
 //! The views of requests, and in which of them they rest.
 //!
-//! If there are many sets, and not too many views, a small set has rows in all views, and rests in those that
-//! do not see it. Then it comes into view and leaves it without another plan.
+//! If there are many sets, and not too many views, a small set has rows in all views, and rests in
+//! the views that do not see it. Then it comes into view and leaves it without another plan.
 
 use super::Requests;
 use crate::render::extracted_set::ExtractedSet;
