@@ -61,7 +61,7 @@ impl Expander {
     /// [`Expansion::OneBucket`], and [`Self::fallback`] says why.
     ///
     /// # Errors
-    /// [`CullError::TierUnsupported`], [`CullError::Pipeline`].
+    /// [`CullError::TierUnsupported`], [`CullError::Pipeline`], [`CullError::Gpu`].
     pub fn new(device: &Device, options: &ExpanderOptions<'_>) -> Result<Self, CullError> {
         Self::edited(device, options, |_, source| source)
     }
@@ -85,11 +85,14 @@ impl Expander {
         options: &ExpanderOptions<'_>,
         edit: impl Fn(&str, String) -> String,
     ) -> Result<Self, CullError> {
-        let kernels = Kernels::build(device, options, &edit)?;
-        Ok(Self::of(device, Arc::new(kernels)))
+        let kernels = Arc::new(Kernels::build(device, options, &edit)?);
+        guarded(device, "gpu_culling expansion", || {
+            Self::of(device, kernels)
+        })
     }
 
-    /// Another expander with the same kernels, for another input.
+    /// Another expander with the same kernels, for another input. Its buffers are created
+    /// unguarded.
     #[must_use]
     pub fn with_same_kernels(&self, device: &Device) -> Self {
         Self::of(device, Arc::clone(&self.kernels))

@@ -62,6 +62,23 @@ impl Growable {
     }
 }
 
+/// A buffer with this content, created unguarded.
+pub(crate) fn filled(device: &Device, label: &str, usage: BufferUsages, content: &[u8]) -> Buffer {
+    let buffer = device.create_buffer(&BufferDescriptor {
+        label: Some(label),
+        size: content.len() as u64,
+        usage,
+        mapped_at_creation: true,
+    });
+    // It fails if the device has refused the buffer, or is lost. wgpu's `create_buffer_init` panics.
+    if let Ok(mut mapped) = buffer.get_mapped_range_mut(..) {
+        mapped.copy_from_slice(content);
+        drop(mapped);
+        buffer.unmap();
+    }
+    buffer
+}
+
 fn create(device: &Device, label: &str, usage: BufferUsages, size: u64) -> Buffer {
     device.create_buffer(&BufferDescriptor {
         label: Some(label),

@@ -1,8 +1,8 @@
 //! The numbers of commands that draws read.
 
-use super::guard::guarded;
+use super::{buffer::filled, guard::guarded};
 use crate::cull::CullError;
-use wgpu::{Buffer, BufferUsages, Device, util::BufferInitDescriptor, util::DeviceExt};
+use wgpu::{Buffer, BufferUsages, Device};
 
 /// A table of numbers, for draws whose number of commands the host knows and the device must read:
 /// word `n` is `n`.
@@ -19,11 +19,9 @@ impl DrawCounts {
     pub fn new(device: &Device) -> Result<Self, CullError> {
         let numbers: Vec<u32> = (0..=Self::MAX).collect();
         let buffer = guarded(device, "counts of draws", || {
-            device.create_buffer_init(&BufferInitDescriptor {
-                label: Some("gpu_culling draw counts"),
-                contents: bytemuck::cast_slice(&numbers),
-                usage: BufferUsages::INDIRECT,
-            })
+            let label = "gpu_culling draw counts";
+            let numbers = bytemuck::cast_slice(&numbers);
+            filled(device, label, BufferUsages::INDIRECT, numbers)
         })?;
         Ok(Self { buffer })
     }

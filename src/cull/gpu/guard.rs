@@ -3,6 +3,8 @@
 //! wgpu reports an error to the innermost error scope of its kind, else to the device's handler,
 //! and Bevy's handler ends the app. So everything that the adapter may refuse is created inside
 //! [`guarded`].
+//!
+//! What the queue stages for a write is not: if there is no memory for it, wgpu loses the device.
 
 use crate::cull::CullError;
 use core::{

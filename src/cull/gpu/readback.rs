@@ -5,7 +5,7 @@
 //! a call after the browser's event loop has turned has them. So a caller tries again as long as
 //! [`reading_is_pending`], and no frame may change the buffers meanwhile.
 
-use super::Gpu;
+use super::{Gpu, guard::guarded};
 use crate::cull::CullError;
 use core::{cell::RefCell, fmt::Display};
 use hashbrown::HashMap;
@@ -26,7 +26,7 @@ thread_local! {
 /// Reads `len` values of `source` from byte `offset` on, and waits for them.
 ///
 /// # Errors
-/// [`CullError::Readback`].
+/// [`CullError::Readback`], or [`CullError::Gpu`] if there is no room for them.
 pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     gpu: Gpu<'_>,
     source: &Buffer,
@@ -39,12 +39,17 @@ pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     }
     let (staging, mapped) = if cfg!(target_arch = "wasm32") {
         let bytes = (source.clone(), offset, size);
-        READS.with_borrow_mut(|reads| {
-            let begin = || begin(gpu, source, offset, size);
-            reads.entry(bytes).or_insert_with(begin).clone()
-        })
+        let known = READS.with_borrow(|reads| reads.get(&bytes).cloned());
+        match known {
+            Some(known) => known,
+            None => {
+                let begun = begin(gpu, source, offset, size)?;
+                READS.with_borrow_mut(|reads| reads.insert(bytes, begun.clone()));
+                begun
+            }
+        }
     } else {
-        let begun = begin(gpu, source, offset, size);
+        let begun = begin(gpu, source, offset, size)?;
         let waited = gpu.device.poll(PollType::wait_indefinitely());
         waited.map_err(|error| failed(&error))?;
         // Another thread that polls the device may have taken the callback, and call it in a
@@ -67,13 +72,21 @@ fn failed(what: &dyn Display) -> CullError {
 }
 
 /// Copies bytes of `source`, and asks for the copy.
-fn begin(gpu: Gpu<'_>, source: &Buffer, offset: u64, size: u64) -> (Buffer, Mapped) {
-    let staging = gpu.device.create_buffer(&BufferDescriptor {
-        label: Some("gpu_culling readback"),
-        size,
-        usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
-        mapped_at_creation: false,
-    });
+fn begin(
+    gpu: Gpu<'_>,
+    source: &Buffer,
+    offset: u64,
+    size: u64,
+) -> Result<(Buffer, Mapped), CullError> {
+    let label = "gpu_culling readback";
+    let staging = guarded(gpu.device, label, || {
+        gpu.device.create_buffer(&BufferDescriptor {
+            label: Some(label),
+            size,
+            usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        })
+    })?;
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
     encoder.copy_buffer_to_buffer(source, offset, &staging, 0, size);
     gpu.queue.submit([encoder.finish()]);
@@ -83,7 +96,7 @@ fn begin(gpu: Gpu<'_>, source: &Buffer, offset: u64, size: u64) -> (Buffer, Mapp
         // It is called once.
         let _ = answer.set(result);
     });
-    (staging, mapped)
+    Ok((staging, mapped))
 }
 
 /// Whether a browser still reads. Elsewhere, nothing is read after a call has returned.

@@ -8,12 +8,14 @@ use crate::cull::{
     },
     gpu::{
         binding::{Access, layout_entry, strided},
+        buffer::filled,
+        guard::guarded,
         kernel::{KernelJob, compile_kernel},
     },
     layout::expand::{EXPAND_BUCKETS, ExpandSlice},
     shaders,
 };
-use wgpu::{BindGroupLayout, Buffer, BufferDescriptor, BufferUsages, ComputePipeline, Device};
+use wgpu::{BindGroupLayout, Buffer, BufferUsages, ComputePipeline, Device};
 
 /// A compiled pass.
 pub(super) struct Kernel {
@@ -109,27 +111,19 @@ impl Kernels {
             passes: passes?,
             few: few?,
             items: build(&strategy.items)?,
-            slices: slices(device),
+            slices: slices(device)?,
         })
     }
 }
 
 /// The slices: all buckets, then each.
-fn slices(device: &Device) -> Buffer {
+fn slices(device: &Device) -> Result<Buffer, CullError> {
     let bytes = strided((0..=EXPAND_BUCKETS).map(|index| ExpandSlice {
         bucket: index.checked_sub(1).unwrap_or(EXPAND_BUCKETS),
         ..ExpandSlice::default()
     }));
-    let buffer = device.create_buffer(&BufferDescriptor {
-        label: Some("gpu_culling expansion slices"),
-        size: bytes.len() as u64,
-        usage: BufferUsages::UNIFORM,
-        mapped_at_creation: true,
-    });
-    // It fails only if the device is lost. Then nobody reads the buffer.
-    if let Ok(mut mapped) = buffer.get_mapped_range_mut(..) {
-        mapped.copy_from_slice(&bytes);
-    }
-    buffer.unmap();
-    buffer
+    let label = "gpu_culling expansion slices";
+    guarded(device, label, || {
+        filled(device, label, BufferUsages::UNIFORM, &bytes)
+    })
 }
