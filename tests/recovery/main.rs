@@ -86,14 +86,11 @@ fn stage() -> Stage {
         app.insert_resource(RenderErrorHandler(|_, _, _| {
             RenderErrorPolicy::Recover(RenderCreation::Automatic(Box::<WgpuSettings>::default()))
         }));
-        app.init_resource::<Written>();
+        write_sets(app);
         let render_app = app.get_sub_app_mut(RenderApp).unwrap();
         render_app
-            .init_resource::<Written>()
             .init_resource::<Starts>()
-            .add_systems(RenderStartup, |mut starts: ResMut<Starts>| starts.0 += 1)
-            .add_systems(ExtractSchedule, extract_written)
-            .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
+            .add_systems(RenderStartup, |mut starts: ResMut<Starts>| starts.0 += 1);
         points::lose_devices(render_app);
     });
     stage.lights(false);
@@ -109,6 +106,26 @@ struct Starts(u32);
 /// The set whose instances are copied to the GPU's buffers in each frame.
 #[derive(Resource, Clone, Default)]
 struct Written(Option<(AssetId<InstanceSet>, InstanceSet)>);
+
+/// Makes the app write what is in its [`Written`].
+fn write_sets(app: &mut App) {
+    app.init_resource::<Written>();
+    let render_app = app.get_sub_app_mut(RenderApp).unwrap();
+    render_app
+        .init_resource::<Written>()
+        .add_systems(ExtractSchedule, extract_written)
+        .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
+}
+
+/// A set of which [`write_sets`] writes these instances in each frame.
+fn written_set(stage: &mut Stage, instances: InstanceSet) -> GpuInstances {
+    let around = GpuWritten::within(Vec3::splat(-15.0), Vec3::splat(15.0));
+    let set = InstanceSet::gpu_written(instances.len() as u32, around).unwrap();
+    let set = stage.add(set);
+    let written = Written(Some((set.id(), instances)));
+    stage.app.insert_resource(written);
+    GpuInstances(set)
+}
 
 fn extract_written(mut written: ResMut<Written>, from: Extract<Res<Written>>) {
     written.0.clone_from(&from.0);
@@ -327,13 +344,8 @@ fn a_set_that_the_gpu_writes_is_empty_until_it_is_written_again() {
         Transform::IDENTITY,
     );
     let without = stage.picture();
-    let around = GpuWritten::within(Vec3::splat(-15.0), Vec3::splat(15.0));
-    let set = stage.add(InstanceSet::gpu_written(200, around).unwrap());
-    let instances = field(200, false);
-    stage
-        .app
-        .insert_resource(Written(Some((set.id(), instances))));
-    stage.spawn((Mesh3d(cube), red, GpuInstances(set)));
+    let set = written_set(&mut stage, field(200, false));
+    stage.spawn((Mesh3d(cube), red, set));
     let before = stage.picture();
     assert_ne!(before, without, "both sets are drawn before");
     // What was written once is gone.

@@ -11,6 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub enum Fault {
     /// It refuses to create something, as if it were out of memory.
     Refused,
+    /// Its driver does not build a kernel.
+    NotBuilt,
     /// It answers with an error that a buffer cannot be mapped.
     MapFailed,
     /// It never answers whether a buffer can be mapped.
@@ -20,6 +22,8 @@ pub enum Fault {
 struct Injection {
     number: u64,
     fault: Fault,
+    /// Calls for anything else are not counted.
+    only: Option<&'static str>,
     failing: Range<u64>,
     calls: u64,
     refused: Vec<&'static str>,
@@ -43,10 +47,20 @@ impl Faults {
     /// Has the calls that could have the fault fail, on all threads, by their numbers from now on.
     /// The range `0..0` only counts calls.
     pub fn inject(fault: Fault, failing: Range<u64>) -> Self {
+        Self::start(fault, None, failing)
+    }
+
+    /// The same for the calls that create what errors call `what`: their numbers count no others.
+    pub fn inject_into(what: &'static str, fault: Fault, failing: Range<u64>) -> Self {
+        Self::start(fault, Some(what), failing)
+    }
+
+    fn start(fault: Fault, only: Option<&'static str>, failing: Range<u64>) -> Self {
         let number = NUMBER.fetch_add(1, Relaxed);
         injections().push(Injection {
             number,
             fault,
+            only,
             failing,
             calls: 0,
             refused: Vec::new(),
@@ -83,7 +97,8 @@ impl Drop for Faults {
 pub(super) fn has(fault: Fault, what: &'static str) -> bool {
     let mut has = false;
     for injection in injections().iter_mut() {
-        if injection.fault != fault {
+        let is_other = injection.only.is_some_and(|only| only != what);
+        if injection.fault != fault || is_other {
             continue;
         }
         if injection.failing.contains(&injection.calls) {

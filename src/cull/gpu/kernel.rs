@@ -97,6 +97,11 @@ pub(crate) fn compile_kernel(
         });
         (pipeline, layout)
     });
+    #[cfg(feature = "testing")]
+    let built = match super::faults::has(super::faults::Fault::NotBuilt, label) {
+        true => Err(super::guard::refused(label, &driver_error())),
+        false => built,
+    };
     built.map_err(|error| match error {
         // The kernel is not to blame: there may be memory later.
         CullError::Gpu { ref message, .. } if message == OUT_OF_MEMORY => error,
@@ -106,6 +111,15 @@ pub(crate) fn compile_kernel(
             message: reason(job, entries).unwrap_or_else(|| error.to_string()),
         },
     })
+}
+
+/// The error of a fault on purpose.
+#[cfg(feature = "testing")]
+fn driver_error() -> wgpu::Error {
+    wgpu::Error::Internal {
+        source: "injected".into(),
+        description: "injected".into(),
+    }
 }
 
 /// `text` after the place in `shaders/` of a line of a composed kernel.

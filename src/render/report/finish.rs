@@ -139,8 +139,12 @@ pub(in crate::render) fn finish_culling(
         return;
     };
     culler.finish(recorded);
-    for refusal in culler.take_refusals() {
-        log_refusal(refusal, &draws);
+    let refusals = culler.take_refusals();
+    for (at, refusal) in refusals.iter().enumerate() {
+        // Several batches or views may lack the same.
+        if !refusals[..at].contains(refusal) {
+            log_refusal(refusal, &draws);
+        }
     }
     let mut late_overflow = 0;
     let mut has_lists = false;
@@ -230,12 +234,12 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
 }
 
 /// Logs what the engine could not do, with the entities that are not drawn for it.
-fn log_refusal(Refusal { error, missing }: Refusal, draws: &SetDraws) {
+fn log_refusal(Refusal { error, missing }: &Refusal, draws: &SetDraws) {
     let Missing::Requests(requests) = missing else {
         warn!("GPU culling: {missing}: {error}. It is tried again");
         return;
     };
-    let requests = requests.into_iter().collect();
+    let requests = requests.iter().copied().collect();
     error!(
         "GpuInstances on {} are not drawn: {error}. They are tried again every {RETRY_AFTER} frames",
         entity_names(&draws.entities_of(&requests))
