@@ -62,6 +62,8 @@ impl Default for CullerOptions {
 /// passes write, the *occluder* leaves out what is hidden. Only [`Culler`] sees all seven.
 pub struct Culler {
     tier: CullingTier,
+    /// [`Self::has_fallen_back`].
+    has_fallen_back: bool,
     store: InstanceStore,
     planner: Planner,
     choice: Choice,
@@ -102,6 +104,12 @@ impl Culler {
     #[must_use]
     pub fn tier(&self) -> CullingTier {
         self.tier
+    }
+
+    /// Whether a better tier was given up: a kernel of it could not be built, or culls wrongly.
+    #[must_use]
+    pub fn has_fallen_back(&self) -> bool {
+        self.has_fallen_back
     }
 
     /// The compaction in use: the one in the options, or what [`Compaction::Auto`] took for the

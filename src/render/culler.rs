@@ -172,6 +172,9 @@ fn make_culler(
         Ok((culler, reason)) => {
             let (tier, compaction) = (culler.tier(), culler.compaction());
             match reason {
+                Some(reason) if culler.has_fallen_back() => {
+                    warn!("GPU culling at tier \"{tier}\" ({compaction}): {reason}");
+                }
                 Some(reason) => info!("GPU culling at tier \"{tier}\" ({compaction}): {reason}"),
                 None => info!("GPU culling at tier \"{tier}\" ({compaction})"),
             }

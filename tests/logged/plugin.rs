@@ -5,7 +5,7 @@ mod tasks;
 
 use crate::{
     log::Log,
-    scene::{How, Stage, field},
+    scene::{How, Stage, assert_same_picture, field},
 };
 #[cfg(feature = "serde")]
 use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
@@ -25,6 +25,7 @@ use bevy::{
     winit::WinitPlugin,
 };
 use bevy_gpu_culling::{
+    cull::{Fault, Faults},
     instance::{InstanceBounds, InstanceOrder, SetVersion},
     prelude::*,
     render::SetReport,
@@ -369,6 +370,38 @@ fn half_cuboid() -> Mesh {
         bevy::mesh::VertexFormat::Float32x2,
     );
     Mesh::new(PrimitiveTopology::TriangleList, usage).with_inserted_attribute(position, points)
+}
+
+/// The best tier culls wrongly, on purpose: the next one draws the same, and one line says so.
+#[test]
+fn a_tier_that_culls_wrongly_gives_way_to_the_next() {
+    let _end = CleanEnd;
+    let log = Log::start();
+    let mut stage = Stage::new(How::Set(None));
+    let look = (
+        stage.mesh(Cuboid::new(0.5, 0.4, 0.6)),
+        stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2))),
+    );
+    stage.spawn_set(&field(300, true), look, Transform::IDENTITY);
+    stage.camera(
+        Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::ZERO, Vec3::Y),
+        (),
+    );
+    let expected = stage.picture();
+    let next = match stage.report().tier {
+        Some(CullingTier::Subgroup) => CullingTier::Workgroup,
+        _ => CullingTier::Cpu,
+    };
+    let faults = Faults::inject(Fault::CullsWrongly, 0..1);
+    let world = stage.app.world_mut();
+    world.resource_mut::<GpuCullingSettings>().self_test = true;
+    let picture = stage.picture();
+    drop(faults);
+    assert_eq!(stage.report().tier, Some(next));
+    assert_same_picture("self-test", &picture, &expected);
+    let taken = format!("GPU culling at tier \"{next}\"");
+    log.assert_once(&["WARN", &taken, "test at the start"]);
+    assert_eq!(log.lines().len(), 1, "{:#?}", log.lines());
 }
 
 /// Each set that is not drawn logs exactly one message. It names the entity and says what to do.

@@ -1,6 +1,6 @@
 //! Faults on purpose, one after the other: the device refuses to create something, does not build a
-//! kernel, or does not map a buffer. The app goes on, says so, and draws the scene as before once the device does what it
-//! is asked for.
+//! kernel, or does not map a buffer. The app goes on, says so, and draws the scene as before once
+//! the device does what it is asked for.
 
 use crate::{
     Written,

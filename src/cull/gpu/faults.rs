@@ -1,4 +1,4 @@
-//! Faults on purpose, for tests: something that the device does not do.
+//! Faults on purpose, for tests: something that the device does not do, or does wrongly.
 
 use core::{
     ops::Range,
@@ -6,13 +6,15 @@ use core::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the device does not do.
+/// What the device does not do, or does wrongly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// It refuses to create something, as if it were out of memory.
     Refused,
     /// Its driver does not build a kernel.
     NotBuilt,
+    /// The kernels of a tier that is tested at the start keep too much.
+    CullsWrongly,
     /// It answers with an error that a buffer cannot be mapped.
     MapFailed,
     /// It never answers whether a buffer can be mapped.
@@ -94,7 +96,7 @@ impl Drop for Faults {
 }
 
 /// Whether the current call, for `what`, has the fault.
-pub(super) fn has(fault: Fault, what: &'static str) -> bool {
+pub(in crate::cull) fn has(fault: Fault, what: &'static str) -> bool {
     let mut has = false;
     for injection in injections().iter_mut() {
         let is_other = injection.only.is_some_and(|only| only != what);
