@@ -269,15 +269,30 @@ fn start(
     let unbind = bindposes.get(&key.skeleton.inverse_bindposes)?.to_vec();
     let skeleton = key.skeleton.clone();
     let rate = key.rate.map(f32::from_bits);
-    Some(AsyncComputeTaskPool::get().spawn(async move {
-        if let Some(rate) = rate.filter(|rate| !(0.0..=MAX_RATE).contains(rate)) {
-            return Err(AnimationError::Rate(rate));
-        }
-        let mut baked: Vec<PoseClip> = Vec::with_capacity(clips.len());
-        for (at, (clip, loops)) in clips.iter().enumerate() {
-            check_seconds(at, clip.duration())?;
-            baked.push(skeleton.poses(clip, &unbind, (rate, *loops)));
-        }
-        AnimationPoses::around(skeleton.pivots(&unbind), baked)
-    }))
+    let baked = async move { bake(&skeleton, &clips, &unbind, rate) };
+    Some(AsyncComputeTaskPool::get().spawn(baked))
 }
+
+/// The poses of a skeleton in clips, which say whether they begin again.
+fn bake(
+    skeleton: &Skeleton,
+    clips: &[(AnimationClip, bool)],
+    unbind: &[Mat4],
+    rate: Option<f32>,
+) -> Result<AnimationPoses, AnimationError> {
+    if let Some(rate) = rate.filter(|rate| !(0.0..=MAX_RATE).contains(rate)) {
+        return Err(AnimationError::Rate(rate));
+    }
+    let mut baked: Vec<PoseClip> = Vec::with_capacity(clips.len());
+    let mut count = 0;
+    for (at, (clip, loops)) in clips.iter().enumerate() {
+        check_seconds(at, clip.duration())?;
+        let poses = skeleton.poses(clip, unbind, (rate, *loops), count)?;
+        count += poses.poses.len();
+        baked.push(poses);
+    }
+    AnimationPoses::around(skeleton.pivots(unbind), baked)
+}
+
+#[cfg(test)]
+mod tests;

@@ -68,7 +68,15 @@ pub enum AnimationError {
         /// Index of the clip.
         clip: usize,
     },
-    /// The texels do not fit in 32 bits.
-    #[error("the poses have more than 2^30 matrices; bake fewer per second")]
-    TooLarge,
+    /// There are too many matrices. A short file may ask for gigabytes of them.
+    #[error(
+        "the poses of all clips have {matrices} matrices, one per joint, which are more than {limit}; bake fewer per \
+         second, or cut the clips"
+    )]
+    TooManyMatrices {
+        /// Number of poses times number of joints.
+        matrices: usize,
+        /// The largest number.
+        limit: usize,
+    },
 }

@@ -18,6 +18,8 @@ const MAX_STEPS: u32 = (1 << 24) - 32;
 /// Maximum number of clips: [`AnimationState`](super::AnimationState) numbers them with a byte, of
 /// which two values are no clip.
 const MAX_CLIPS: usize = 254;
+/// Maximum number of matrices. They take 256 MiB while they are baked.
+const MAX_MATRICES: usize = 1 << 22;
 
 /// One clip of [`AnimationPoses`].
 #[derive(Clone, Debug)]
@@ -81,6 +83,20 @@ pub(super) fn check_seconds(clip: usize, seconds: f32) -> Result<f32, AnimationE
         .ok_or(AnimationError::Length { clip, seconds })
 }
 
+/// Checks how many matrices there are, with one per pose and joint.
+///
+/// # Errors
+/// [`AnimationError::TooManyMatrices`].
+pub(super) fn check_matrices(poses: usize, joints: usize) -> Result<(), AnimationError> {
+    // Poses without joints take memory, too.
+    let matrices = poses.saturating_mul(joints.max(1));
+    let limit = MAX_MATRICES;
+    match matrices <= limit {
+        true => Ok(()),
+        false => Err(AnimationError::TooManyMatrices { matrices, limit }),
+    }
+}
+
 /// Checks a clip whose poses must have `expected` joints. Returns its length in steps.
 fn check_clip(clip: usize, given: &PoseClip, expected: usize) -> Result<f32, AnimationError> {
     if given.poses.is_empty() || expected == 0 {
@@ -129,8 +145,8 @@ impl AnimationPoses {
         let first = clips.first().ok_or(AnimationError::NoClips)?;
         let expected = first.poses.first().map_or(0, Vec::len);
         let count: usize = clips.iter().map(|clip| clip.poses.len()).sum();
-        let all = count.checked_mul(expected).filter(|all| *all <= 1 << 30);
-        let mut packed = Vec::with_capacity(all.ok_or(AnimationError::TooLarge)?);
+        check_matrices(count, expected)?;
+        let mut packed = Vec::with_capacity(count * expected);
         let mut pivots: Vec<_> = pivots.into_iter().take(expected).collect();
         pivots.resize(expected, Vec3::ZERO);
         if let Some(joint) = pivots.iter().position(|pivot| !pivot.is_finite()) {
@@ -316,6 +332,11 @@ mod tests {
             assert_eq!(refused(vec![clip(2, 2, seconds)]), error);
         }
         assert!(AnimationPoses::new([clip(2, 2, 511.0)]).is_ok());
+        // As many as there may be, and one more.
+        assert_eq!(check_matrices(MAX_MATRICES / 2, 2), Ok(()));
+        let (matrices, limit) = (MAX_MATRICES + 1, MAX_MATRICES);
+        let error = AnimationError::TooManyMatrices { matrices, limit };
+        assert_eq!(check_matrices(matrices, 1), Err(error));
         let mut bad = clip(2, 2, 1.0);
         bad.poses[1][1].translation.y = f32::NAN;
         let error = AnimationError::NonFinite {

@@ -1,6 +1,10 @@
 //! The skeleton of a skinned mesh in a scene, and its poses in clips.
 
-use super::{joint::JointPacking, poses::PoseClip};
+use super::{
+    error::AnimationError,
+    joint::JointPacking,
+    poses::{PoseClip, check_matrices},
+};
 use bevy::{
     animation::{AnimationClip, AnimationTargetId, animated_field},
     math::{Affine3A, Mat4},
@@ -94,20 +98,29 @@ impl Skeleton {
     }
 
     /// The poses of a clip, with one at its first and one at its last moment: at least `rate` per
-    /// second, or as few as are close to the clip.
+    /// second, or as few as are close to the clip. The clips before have `count` poses.
+    ///
+    /// # Errors
+    /// [`AnimationError::TooManyMatrices`].
     pub fn poses(
         &self,
         clip: &AnimationClip,
         inverse_bindposes: &[Mat4],
         (rate, loops): (Option<f32>, bool),
-    ) -> PoseClip {
+        count: usize,
+    ) -> Result<PoseClip, AnimationError> {
+        let check = |rate: f32| {
+            let more = segments(clip.duration(), rate) as usize + 1;
+            check_matrices(count + more, self.joints.len())
+        };
+        check(rate.unwrap_or(RATES[0]))?;
         let at = |rate: f32| self.poses_at(clip, inverse_bindposes, rate);
         let poses = match rate {
             Some(rate) => at(rate),
             None => {
                 let pivots = self.pivots(inverse_bindposes);
-                let rates = RATES.into_iter().map(at);
-                let tried = rates.map(|poses| {
+                let rates = RATES.into_iter().take_while(|rate| check(*rate).is_ok());
+                let tried = rates.map(at).map(|poses| {
                     let off = self.distance(clip, inverse_bindposes, (&pivots, &poses));
                     (off, poses)
                 });
@@ -123,11 +136,11 @@ impl Skeleton {
                 best.map_or_else(Vec::new, |(_, poses)| poses)
             }
         };
-        PoseClip {
+        Ok(PoseClip {
             poses,
             seconds: clip.duration(),
             loops,
-        }
+        })
     }
 
     fn poses_at(
@@ -137,9 +150,8 @@ impl Skeleton {
         rate: f32,
     ) -> Vec<Vec<Affine3A>> {
         let seconds = clip.duration();
-        // A whole number of keyframes stays one, whatever rounding does to it.
-        let segments = (seconds * rate - 1e-3).ceil().max(1.0);
-        let times = (0..=segments as u32).map(|at| seconds * (at as f32 / segments));
+        let segments = segments(seconds, rate);
+        let times = (0..=segments).map(|at| seconds * (at as f32 / segments as f32));
         let poses = times.map(|time| self.pose(clip, time, inverse_bindposes));
         poses.collect()
     }
@@ -207,6 +219,12 @@ impl Skeleton {
             .map(|(joint, bone)| places[*bone] * unbound(inverse_bindposes, joint))
             .collect()
     }
+}
+
+/// Number of poses of a clip minus one.
+fn segments(seconds: f32, rate: f32) -> u32 {
+    // A whole number of keyframes stays one, whatever rounding does to it.
+    (seconds * rate - 1e-3).ceil().max(1.0) as u32
 }
 
 /// The inverse bind pose of a joint.

@@ -170,6 +170,9 @@ fn names(source: &str, path: &str) -> bool {
 }
 
 #[cfg(test)]
+mod any_shaders;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use bevy::asset::uuid_handle;
