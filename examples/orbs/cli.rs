@@ -359,7 +359,7 @@ pub fn parse_size(text: &str) -> Result<UVec2, String> {
 mod tests {
     use super::*;
     use clap::{CommandFactory, error::ErrorKind};
-    use proptest::prelude::*;
+    use proptest::{prelude::*, test_runner::FileFailurePersistence};
 
     fn parse(flags: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(["orbs"].into_iter().chain(flags.split_whitespace()))
@@ -408,7 +408,13 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: ProptestConfig::default().cases.max(2000),
+            failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/tests/hostile/seeds/orbs.txt"
+            )))),
+            ..Default::default()
+        })]
 
         /// Whatever is written, it is read or refused, and what is read are settings.
         #[test]

@@ -17,7 +17,7 @@ use bevy_gpu_culling::{
 };
 use core::f32::consts::TAU;
 use glam::{IVec2, UVec2};
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use wgpu::{Buffer, TextureFormat, TextureView, util::DeviceExt};
@@ -615,7 +615,13 @@ fn changes() -> impl Strategy<Value = Vec<(usize, usize, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(300),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/tests/hostile/seeds/scatter_rules.txt"
+        )))),
+        ..Default::default()
+    })]
 
     /// Whatever the text of a rule is, it becomes a kernel or an error that names it.
     #[test]

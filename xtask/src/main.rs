@@ -102,7 +102,7 @@ enum Task {
     /// Bevy's entities
     Soak {
         /// For how long: the app that runs then is the last
-        #[arg(long, default_value_t = 10.0)]
+        #[arg(long, default_value_t = 10.0, value_parser = parse_minutes)]
         minutes: f64,
         /// The seed of the first app; the next one has the next number
         #[arg(long, default_value_t = 0)]
@@ -228,6 +228,18 @@ fn run(task: Task) -> Result<i32> {
     }
 }
 
+/// A number of minutes that ends.
+fn parse_minutes(text: &str) -> Result<f64, String> {
+    let minutes = text.parse::<f64>().map_err(|error| format!("{error}"))?;
+    match (0.0..=MAX_MINUTES).contains(&minutes) {
+        true => Ok(minutes),
+        false => Err(format!("it must be between 0 and {MAX_MINUTES}")),
+    }
+}
+
+/// A year.
+const MAX_MINUTES: f64 = 525_600.0;
+
 /// Puts `--` behind a task that passes its arguments on, so that clap touches none of them.
 fn verbatim(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let passes_on = |task: &OsString| PASSES_ARGUMENTS_ON.iter().any(|name| task == name);
@@ -241,6 +253,7 @@ fn verbatim(mut arguments: Vec<OsString>) -> Vec<OsString> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use proptest::{prelude::*, test_runner::FileFailurePersistence};
 
     fn parse(line: &str) -> Task {
         let arguments = line.split(' ').map(OsString::from).collect();
@@ -287,6 +300,51 @@ mod tests {
         assert!(parse("xtask toolchain").compiles());
         assert!(!parse("xtask wgsl").compiles());
         assert!(!parse("xtask tint").compiles());
+    }
+
+    /// A word of a command line: mostly a task, one of its flags, or a number.
+    fn word() -> impl Strategy<Value = String> {
+        let command = Cli::command();
+        let mut known: Vec<_> = command
+            .get_subcommands()
+            .flat_map(clap::Command::get_arguments)
+            .filter_map(|flag| Some(format!("--{}", flag.get_long()?)))
+            .collect();
+        known.extend(
+            command
+                .get_subcommands()
+                .map(|task| task.get_name().to_owned()),
+        );
+        prop_oneof![
+            6 => prop::sample::select(known),
+            1 => any::<i64>().prop_map(|number| number.to_string()),
+            1 => any::<f64>().prop_map(|number| number.to_string()),
+            1 => "[-=x0-9a-z\\PC]{0,12}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: ProptestConfig::default().cases.max(2000),
+            failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../tests/hostile/seeds/xtask.txt"
+            )))),
+            ..Default::default()
+        })]
+
+        /// Whatever is written, it is read or refused.
+        #[test]
+        fn any_words_are_read_or_refused(words in prop::collection::vec(word(), 0..6)) {
+            let words = words.into_iter().map(OsString::from);
+            let all = core::iter::once(OsString::from("xtask")).chain(words);
+            match Cli::try_parse_from(verbatim(all.collect())) {
+                Ok(Cli { task: Task::Soak { minutes, .. } }) => {
+                    prop_assert!((0.0..=MAX_MINUTES).contains(&minutes));
+                }
+                Ok(_) => {}
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A good file with random changes.
 
 use super::*;
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::FileFailurePersistence};
 
 /// A good file with every kind of accessor.
 fn good() -> (Value, Vec<u8>) {
@@ -90,7 +90,11 @@ fn the_file_that_is_changed_is_good() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: ProptestConfig::default().cases.max(2000), failure_persistence: None, ..Default::default()
+        cases: ProptestConfig::default().cases.max(2000),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/tests/hostile/seeds/gltf.txt"
+        )))),
+        ..Default::default()
     })]
 
     /// Whatever a file says, nothing panics, and no set has more instances than the buffer bytes.
