@@ -339,9 +339,9 @@ fn structs_are_the_same_on_both_sides() {
             depth_offset,
             depth_steps,
             is_near_first,
-            pad_a,
+            away,
             lod_eye,
-            pad_b,
+            pad,
         }
     );
     let structs = module
