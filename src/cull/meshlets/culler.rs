@@ -8,7 +8,7 @@ use super::{
     layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletRow},
     options::MeshletOptions,
     pipelines::Pipelines,
-    readback::{LateCounters, Meanings, MeshletCounts, RowMeaning},
+    readback::{LateCounters, Meanings, MeshletCounts},
     request::MeshletRequest,
     tables::{MeshletMeshId, Tables},
 };
@@ -41,7 +41,6 @@ pub struct MeshletCuller {
     pub(super) keys: Vec<(usize, BatchKey)>,
     /// Index of the meshlet row, by index of the batch and index of the row in the batch.
     pub(super) lookup: HashMap<(usize, u32), u32>,
-    pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
     pub(super) readback: StagingRing<Meanings>,
     pub(super) counts: Option<MeshletCounts>,
     /// Counters of the late lists, by view.
@@ -108,7 +107,6 @@ impl MeshletCuller {
             batches: HashMap::new(),
             keys: Vec::new(),
             lookup: HashMap::new(),
-            meanings: HashMap::new(),
             readback: StagingRing::new("gpu_culling meshlet counters"),
             counts: None,
             late: HashMap::new(),
@@ -172,8 +170,8 @@ impl MeshletCuller {
         }
         for batch in self.batches.values_mut() {
             batch.row_table.clear();
+            batch.meanings.clear();
         }
-        self.meanings.clear();
         for request in requests {
             self.add_request(gpu.device, culler, frame, request);
         }

@@ -113,7 +113,7 @@ impl MeshletCuller {
                     base_vertex,
                     ..MeshletRow::default()
                 });
-                self.meanings.entry(key).or_default().push(RowMeaning {
+                batch.meanings.push(RowMeaning {
                     request: request.key,
                     view,
                     level: part.level as u32,
@@ -132,17 +132,14 @@ fn lists_of(
     culler: &Culler,
     (request, slot, view): (usize, usize, u32),
     draws_visible: Option<&bool>,
-) -> Vec<(DrawList, DrawPart)> {
-    let parts_of = |list| culler.draw_parts_of(request, (slot, view), list);
+) -> impl Iterator<Item = (DrawList, DrawPart)> {
+    let parts_of = move |list| culler.draw_parts_of(request, (slot, view), list);
     // Other views, and other requests of the view, have no late list.
-    let lists: &[DrawList] = match (parts_of(DrawList::Late), draws_visible) {
+    let lists: &'static [DrawList] = match (parts_of(DrawList::Late), draws_visible) {
         ([], _) => &[DrawList::Kept],
         (_, Some(false)) => &[DrawList::Early, DrawList::Late],
         _ => &[DrawList::Early, DrawList::Late, DrawList::Visible],
     };
-    let mut found = Vec::new();
-    for list in lists {
-        found.extend(parts_of(*list).iter().map(|part| (*list, *part)));
-    }
-    found
+    let lists = lists.iter();
+    lists.flat_map(move |list| parts_of(*list).iter().map(move |part| (*list, *part)))
 }
