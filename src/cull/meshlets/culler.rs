@@ -42,7 +42,9 @@ pub struct MeshletCuller {
     /// Index of the meshlet row, by index of the batch and index of the row in the batch.
     pub(super) lookup: HashMap<(usize, u32), u32>,
     pub(super) readback: StagingRing<Meanings>,
-    pub(super) counts: Option<MeshletCounts>,
+    /// The newest counters, unless somebody has taken them.
+    pub(super) counts: MeshletCounts,
+    pub(super) has_counts: bool,
     /// Counters of the late lists, by view.
     pub(super) late: HashMap<u64, LateCounters>,
     /// Number of the culler's batches before the batches of late lists.
@@ -108,7 +110,8 @@ impl MeshletCuller {
             keys: Vec::new(),
             lookup: HashMap::new(),
             readback: StagingRing::new("gpu_culling meshlet counters"),
-            counts: None,
+            counts: MeshletCounts::default(),
+            has_counts: false,
             late: HashMap::new(),
             first_late: 0,
             frame: 0,

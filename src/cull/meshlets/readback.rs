@@ -87,13 +87,10 @@ impl RowMeaning {
 /// What the results of some batches mean, row by row.
 pub(super) type Meanings = Vec<(BatchKey, Vec<RowMeaning>)>;
 
-/// What a frame wrote of its batches: its number, and the bytes of their results.
-pub(super) type Results = (u64, Vec<u8>, Meanings);
-
 /// The counters of a view's late lists.
 pub(super) struct LateCounters {
     pub readback: StagingRing<Meanings>,
-    pub counts: Option<MeshletCounts>,
+    pub counts: MeshletCounts,
     pub last_used: u64,
 }
 
@@ -101,7 +98,7 @@ impl LateCounters {
     pub fn new() -> Self {
         Self {
             readback: StagingRing::new("gpu_culling late meshlet counters"),
-            counts: None,
+            counts: MeshletCounts::default(),
             last_used: 0,
         }
     }
