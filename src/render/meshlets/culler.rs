@@ -3,16 +3,19 @@
 use crate::{
     cull::{
         BatchKey, CullError, Culler, DrawPart, Version,
-        meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions},
+        meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions, MeshletRequest},
         policy::RETRY_AFTER,
     },
     meshlet::MeshletMesh,
     render::{bindings::DrawVersion, culler::GpuCuller, settings::GpuCullingSettings},
 };
 use bevy::{
-    platform::collections::HashMap,
+    platform::collections::{HashMap, HashSet},
     prelude::*,
-    render::{render_resource::BindGroup, renderer::RenderDevice, sync_world::MainEntityHashMap},
+    render::{
+        render_resource::BindGroup, renderer::RenderDevice, sync_world::MainEntityHashMap,
+        view::RetainedViewEntity,
+    },
 };
 
 /// Render world: how much room the meshlet stages start with. For tests, which make it too small.
@@ -33,6 +36,10 @@ pub(in crate::render) struct GpuMeshlets {
     pub(super) last_id: u64,
     /// Entities that may be drawn by meshlets this frame.
     pub entities: MainEntityHashMap<ExtractedMeshlets>,
+    /// The requests of the frame that are drawn by meshlets.
+    pub(super) requests: Vec<MeshletRequest>,
+    /// The views of the frame with a prepass.
+    pub(super) prepasses: HashSet<RetainedViewEntity>,
     /// What the draws of each batch bind.
     pub(super) bindings: HashMap<BatchKey, MeshletBinding>,
 }
@@ -63,6 +70,8 @@ pub(in crate::render) struct ExtractedMeshlets {
 pub(super) struct MeshletBinding {
     pub made_for: MeshletVersion,
     pub bind_group: BindGroup,
+    /// Whether the frame has the batch.
+    pub is_used: bool,
 }
 
 /// The buffers of a [`MeshletBinding`]. It serves as long as this stays equal.

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     cull::{
         FrameCounts, Missing, Refusal,
-        meshlets::{MeshletCuller, MeshletExpansion},
+        meshlets::{MeshletCounts, MeshletCuller, MeshletExpansion},
         policy::RETRY_AFTER,
     },
     render::{
@@ -115,10 +115,11 @@ pub(in crate::render) fn finish_culling(
         ResMut<OcclusionPauses>,
     ),
     mut scatters: ResMut<ScatterFills>,
-    (mut report, mut counts, mut late, mut sums): (
+    (mut report, mut counts, mut late, mut meshlet_counts, mut sums): (
         Local<CullingReport>,
         Local<FrameCounts>,
         Local<LateCounts>,
+        Local<MeshletCounts>,
         Local<CountSums>,
     ),
     clock: Res<CpuClock>,
@@ -194,7 +195,10 @@ pub(in crate::render) fn finish_culling(
     report.dispatches = dispatches;
     report.draw_calls = draws.calls.swap(0, Ordering::Relaxed);
     match &mut meshlets.culler {
-        Some(parts) => finish_meshlets(parts, &draws, &mut report),
+        Some(parts) => {
+            let lists = (&mut *meshlet_counts, &mut *sums);
+            finish_meshlets(parts, &draws, lists, &mut report);
+        }
         None => {
             report.expansion = None;
             report.clear_meshlets();
@@ -205,8 +209,13 @@ pub(in crate::render) fn finish_culling(
     inbox.send(&mut report, has_lists);
 }
 
-/// As [`finish_culling`], for the stages of meshlets.
-fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut CullingReport) {
+/// As [`finish_culling`], for the stages of meshlets. The lists are used again.
+fn finish_meshlets(
+    parts: &mut MeshletCuller,
+    draws: &SetDraws,
+    (counts, sums): (&mut MeshletCounts, &mut CountSums),
+    report: &mut CullingReport,
+) {
     parts.finish();
     for error in parts.take_errors() {
         warn!("meshes of meshlets are drawn whole, which takes longer and looks the same: {error}");
@@ -218,9 +227,9 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
         }
     }
     report.expansion = parts.expansion();
-    if let Some(counts) = parts.take_counts() {
+    if parts.swap_counts(counts) {
         if let Some(scene) = draws.history.scene(counts.frame) {
-            report.take_meshlet_counts(&counts, &scene.views);
+            report.take_meshlet_counts(counts, &scene.views, sums);
         }
     } else if !parts.has_gpu_work() {
         report.clear_meshlets();
