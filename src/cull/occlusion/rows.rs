@@ -110,9 +110,15 @@ impl OccludedRows {
             to.near_pixels = view.near_pixels;
             is_settled &= !is_new && !is_cut;
         }
-        self.settled = is_settled.then(|| SettledInputs {
-            history: history.version(),
-            views: views.iter().map(state_of).collect(),
+        let before = self.settled.take();
+        self.settled = is_settled.then(|| {
+            let mut states = before.map_or_else(Vec::new, |before| before.views);
+            states.clear();
+            states.extend(views.iter().map(state_of));
+            SettledInputs {
+                history: history.version(),
+                views: states,
+            }
         });
     }
 }
