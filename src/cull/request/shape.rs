@@ -76,6 +76,12 @@ impl BoundingSphere {
         self
     }
 
+    /// Whether another sphere is inside this one.
+    #[must_use]
+    pub fn surrounds(&self, other: &Self) -> bool {
+        other.center.distance(self.center) + other.radius <= self.radius
+    }
+
     /// A sphere with the same center, around both.
     #[must_use]
     pub fn enlarged_around(mut self, other: Self) -> Self {
