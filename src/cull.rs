@@ -90,7 +90,11 @@ pub mod tune;
 #[cfg(feature = "bevy")]
 pub(crate) use gpu::kernel::{KernelJob, compile_kernel};
 #[cfg(feature = "bevy")]
-pub(crate) use gpu::{guard::guarded, limits::growing_size, on_demand::OnDemand};
+pub(crate) use gpu::{
+    guard::guarded,
+    limits::growing_size,
+    on_demand::{OnDemand, RetryTimer},
+};
 
 pub use choose::tuning::Tuning;
 pub use compaction::Compaction;

@@ -7,13 +7,16 @@ mod kernels;
 
 use crate::cull::{
     CullError, CullingTier, Refusal,
-    gpu::{Gpu, on_demand::OnDemand},
+    gpu::{
+        Gpu,
+        on_demand::{OnDemand, RetryTimer},
+    },
     layout::FarFirstJob,
     plan::{
         planned::{BatchKey, PlannedBatches},
         planner::Planner,
     },
-    policy::{KEEP_FRAMES, RETRY_AFTER},
+    policy::KEEP_FRAMES,
     refusal::{Missing, Refusals},
     run::Runner,
     store::InstanceStore,
@@ -33,8 +36,8 @@ pub(super) struct FarFirst {
     batches: HashMap<BatchKey, SortBatch>,
     /// The batches of the current frame that have far-first rows.
     keys: Vec<BatchKey>,
-    /// Batches whose buffers the device refused, and the frame in which it did.
-    refused: HashMap<BatchKey, u64>,
+    /// Batches whose buffers the device refused.
+    refused: HashMap<BatchKey, RetryTimer>,
     refusals: Refusals,
     uploaded: u64,
 }
@@ -103,7 +106,7 @@ impl FarFirst {
         let plan = &planned.plan.batches[index];
         let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
         let before = self.refused.get(&key).copied();
-        if jobs.is_empty() || before.is_some_and(|refused_in| now < refused_in + RETRY_AFTER) {
+        if jobs.is_empty() || before.is_some_and(|retry| retry.waits(now)) {
             return;
         }
         match self.prepare_batch(gpu, now, all, key, &jobs) {
@@ -112,7 +115,7 @@ impl FarFirst {
             }
             Err(error) => {
                 self.batches.remove(&key);
-                self.refused.insert(key, now);
+                self.refused.insert(key, RetryTimer::start(now));
                 if before.is_none() {
                     self.refusals.push(error, Missing::Order);
                 }

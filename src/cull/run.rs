@@ -13,10 +13,10 @@ pub(super) mod tables;
 
 use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
-    gpu::{Gpu, limits::binding_limit, version::Version},
+    gpu::{Gpu, limits::binding_limit, on_demand::RetryTimer, version::Version},
     pipelines::Pipelines,
     plan::planned::{BatchKey, PlannedBatches},
-    policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
+    policy::{COUNT_EVERY, KEEP_FRAMES},
     refusal::{Missing, Refusals},
     run::history::History,
     store::InstanceStore,
@@ -55,8 +55,8 @@ pub(super) struct Runner {
     /// Number of ids that one binding holds.
     max_survivors: u64,
     batches: HashMap<BatchKey, GpuBatch>,
-    /// Batches that the device refused, and the frame in which it did.
-    refused: HashMap<BatchKey, u64>,
+    /// Batches that the device refused.
+    refused: HashMap<BatchKey, RetryTimer>,
     readback: Readback,
     /// The newest counters, unless somebody has taken them.
     counts: FrameCounts,
@@ -139,8 +139,7 @@ impl Runner {
         }
     }
 
-    /// Prepares a batch. If the device refuses it, its sets are not drawn, and it is tried again
-    /// [`RETRY_AFTER`] frames later.
+    /// Prepares a batch. If the device refuses it, its sets are not drawn until it is tried again.
     fn try_batch(
         &mut self,
         gpu: Gpu<'_>,
@@ -151,7 +150,7 @@ impl Runner {
     ) {
         let key = planned.keys[index];
         let before = self.refused.get(&key).copied();
-        if before.is_some_and(|refused_in| frame.now < refused_in + RETRY_AFTER) {
+        if before.is_some_and(|retry| retry.waits(frame.now)) {
             return;
         }
         match self.prepare_batch(gpu, planned, (tables, from), frame, index) {
@@ -171,7 +170,7 @@ impl Runner {
                     self.refusals.push(error, Missing::Requests(requests));
                 }
                 self.batches.remove(&key);
-                self.refused.insert(key, frame.now);
+                self.refused.insert(key, RetryTimer::start(frame.now));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cull::{
-        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded,
+        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded, RetryTimer,
         policy::RETRY_AFTER,
     },
     instance::InstanceSet,
@@ -28,8 +28,8 @@ use bevy::{
 pub(super) struct GpuCuller {
     /// `None` if the device cannot cull at all, or has refused it.
     pub culler: Option<Culler>,
-    /// The extraction in which the device refused the culler.
-    refused_in: Option<u64>,
+    /// Runs if the device refused the culler. It counts extractions.
+    retry: RetryTimer,
     /// Whether the renderer has started on the present device. Bevy makes another device when it
     /// recovers from a lost one; devices of two instances of wgpu may compare as equal.
     pub has_started: bool,
@@ -84,7 +84,7 @@ impl GpuCuller {
     pub fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
         self.has_started = false;
         self.lost.extend(buffers.written_by_apps());
-        (self.culler, self.refused_in) = (None, None);
+        (self.culler, self.retry) = (None, RetryTimer::default());
         self.tunings = Tunings::default();
         self.generation += 1;
         self.known.clear();
@@ -99,24 +99,23 @@ impl GpuCuller {
     /// memory, [`Self::tries_again`] says when.
     pub fn make_culler(&mut self, gpu: Gpu<'_>, settings: &GpuCullingSettings) {
         self.generation += 1;
-        let before = self.refused_in.take();
+        let was_told = self.retry.stop();
         match make_culler(gpu, settings, &mut self.tunings) {
             Ok(culler) => self.culler = culler,
             Err(error) => {
-                if before.is_none() {
+                if !was_told {
                     error!(
                         "GPU culling is off, no GpuInstances are drawn: {error}. It is tried again every {RETRY_AFTER} frames"
                     );
                 }
-                (self.culler, self.refused_in) = (None, Some(self.frame));
+                (self.culler, self.retry) = (None, RetryTimer::start(self.frame));
             }
         }
     }
 
     /// Whether the device refused the culler so long ago that it is to be tried again.
     pub fn tries_again(&self) -> bool {
-        self.refused_in
-            .is_some_and(|refused_in| self.frame >= refused_in + RETRY_AFTER)
+        self.retry.is_due(self.frame)
     }
 
     /// The tier in use.

@@ -18,7 +18,7 @@ pub(super) use arrived::{UploadInbox, receive_uploads};
 pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
 
 use crate::{
-    cull::{CullError, Culler, Gpu, Residency, SMALL_SET, SetId, layout::BLOCK},
+    cull::{CullError, Culler, Gpu, Residency, RetryTimer, SMALL_SET, SetId, layout::BLOCK},
     instance::{InstanceSet, SetChanges},
 };
 use arrived::{Arrived, CompleteSet};
@@ -156,7 +156,7 @@ impl<'a> Uploads<'a> {
         let now = RefusedSet {
             lineage: set.lineage(),
             revision: set.revision(),
-            frame: self.frame,
+            retry: RetryTimer::start(self.frame),
         };
         // An edit of a set that stays refused is not logged again.
         let before = known.refused.replace(now);

@@ -11,11 +11,15 @@ use super::{
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
     compaction::occlude,
-    gpu::{Gpu, on_demand::OnDemand, version::Version},
+    gpu::{
+        Gpu,
+        on_demand::{OnDemand, RetryTimer},
+        version::Version,
+    },
     layout::Projection,
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, planner::Planner},
-    policy::{KEEP_FRAMES, RETRY_AFTER},
+    policy::KEEP_FRAMES,
     refusal::{Missing, Refusals},
     request::{CullFrame, DrawList, OcclusionView},
     run::{
@@ -56,10 +60,10 @@ pub(in crate::cull) struct Occluder {
     frozen: Vec<u32>,
     /// How the views of the current frame have moved, by their keys.
     motions: Motions,
-    /// The frame in which the device refused something.
-    refused_in: Option<u64>,
-    /// Keys of the views that had no room, and the frame in which they had none.
-    without_room: HashMap<u64, u64>,
+    /// Runs if the device refused something.
+    retry: RetryTimer,
+    /// Views that had no room, by their keys.
+    without_room: HashMap<u64, RetryTimer>,
     /// The counters that were taken last.
     counts: FrameCounts,
     refusals: Refusals,
@@ -134,7 +138,7 @@ impl Occluder {
             current: Vec::new(),
             frozen: Vec::new(),
             motions: Motions::new(),
-            refused_in: None,
+            retry: RetryTimer::default(),
             without_room: HashMap::new(),
             counts: FrameCounts::default(),
             refusals: Refusals::default(),
@@ -179,16 +183,13 @@ impl Occluder {
         views: &'a [OcclusionView],
         now: u64,
     ) -> Cow<'a, [OcclusionView]> {
-        let rests = self
-            .refused_in
-            .is_some_and(|refused_in| now < refused_in + RETRY_AFTER);
-        if views.is_empty() || !self.can_hide() || rests {
+        if views.is_empty() || !self.can_hide() || self.retry.waits(now) {
             return Cow::default();
         }
         let build = || Kernels::build(device, self.tier, self.options.checks, &|_, source| source);
         match self.kernels.get_or_make(now, build) {
             Ok(_) => {
-                (self.without_room).retain(|_, refused_in| now < *refused_in + RETRY_AFTER);
+                self.without_room.retain(|_, retry| retry.waits(now));
                 match self.without_room.is_empty() {
                     true => views.into(),
                     false => self.with_room(views).into(),
@@ -242,7 +243,8 @@ impl Occluder {
                 return Err(Vec::new());
             }
             self.refusals.push(error, Missing::Occlusion);
-            (self.without_room).extend(last.into_iter().map(|view| (view, now)));
+            let retry = RetryTimer::start(now);
+            (self.without_room).extend(last.into_iter().map(|view| (view, retry)));
             return Err(self.with_room(views));
         }
         let seen = (&self.history, &self.motions);
@@ -251,7 +253,7 @@ impl Occluder {
     }
 
     fn refuse(&mut self, error: CullError, now: u64) {
-        self.refused_in = Some(now);
+        self.retry = RetryTimer::start(now);
         self.refusals.push(error, Missing::Occlusion);
     }
 
@@ -285,7 +287,7 @@ impl Occluder {
                     let pyramid = match Pyramid::new(gpu) {
                         Ok(pyramid) => pyramid,
                         Err(error) => {
-                            self.refused_in = Some(number.now);
+                            self.retry = RetryTimer::start(number.now);
                             self.refusals.push(error, Missing::Occlusion);
                             continue;
                         }
@@ -386,7 +388,7 @@ impl Occluder {
             let mut keys = planned.keys.iter();
             if keys.any(|key| late.runner.batch(key).is_none()) {
                 // What was not drawn early would be missing for long.
-                self.refused_in = Some(number.now);
+                self.retry = RetryTimer::start(number.now);
             }
         }
     }

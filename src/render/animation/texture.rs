@@ -12,7 +12,7 @@ use super::{
     table::{AnimationClock, PoseEntry, PoseTable},
 };
 use crate::{
-    cull::{CullError, guarded, policy::RETRY_AFTER},
+    cull::{CullError, RetryTimer, guarded, policy::RETRY_AFTER},
     render::told::Told,
 };
 use bevy::{
@@ -62,8 +62,8 @@ pub(in crate::render) struct PoseTexture {
     held: Vec<Option<HeldPoses>>,
     /// The table that was uploaded; `None` if it is to be looked at again.
     version: Option<u64>,
-    /// The frame in which the device refused a larger texture.
-    refused_in: Option<u64>,
+    /// Runs if the device refused a larger texture.
+    retry: RetryTimer,
     told: Told<AssetId<AnimationPoses>>,
 }
 
@@ -89,10 +89,7 @@ impl PoseTexture {
         device: &RenderDevice,
         queue: &RenderQueue,
     ) -> bool {
-        let waits = self
-            .refused_in
-            .is_some_and(|refused_in| frame < refused_in + RETRY_AFTER);
-        if self.version == Some(table.version) && (waits || self.refused_in.is_none()) {
+        if self.version == Some(table.version) && !self.retry.is_due(frame) {
             if self.rows > 1 {
                 self.write(queue, 0, &[clock.texel()]);
             }
@@ -173,7 +170,7 @@ impl PoseTexture {
     ) -> bool {
         let fits = self.texture.is_some() && needed <= self.rows;
         let is_too_large = self.rows > SMALL && needed <= self.rows / 4;
-        let was_refused = self.refused_in.take().is_some();
+        let was_refused = self.retry.stop();
         if fits && !is_too_large {
             return false;
         }
@@ -204,7 +201,7 @@ impl PoseTexture {
             (self.texture, self.rows) = (Some(texture), rows);
         }
         if let Some(error) = refusal.filter(|_| !fits) {
-            self.refused_in = Some(frame);
+            self.retry = RetryTimer::start(frame);
             if !was_refused {
                 let what = match self.texture {
                     Some(_) => "new AnimationPoses are not drawn",
