@@ -171,25 +171,16 @@ fn build(
         entry: kernel.entry,
         checks,
     };
-    let bind = |resource: &Resource, access| Bind {
-        number: *resource as u32,
-        resource: *resource,
-        access: match resource {
-            Resource::Sizes | Resource::PyramidShape => Access::Uniform,
-            _ => access,
-        },
-    };
-    let reads = kernel
-        .reads
-        .iter()
-        .map(|resource| bind(resource, Access::Read));
-    let writes = kernel
-        .writes
-        .iter()
-        .map(|resource| bind(resource, Access::Write));
+    let reads = kernel.reads.iter().map(|read| match read {
+        Resource::Sizes | Resource::PyramidShape => (read, Access::Uniform),
+        _ => (read, Access::Read),
+    });
+    let writes = kernel.writes.iter().map(|write| (write, Access::Write));
+    let binds = reads.chain(writes);
+    let binds = binds.map(|(&resource, access)| Bind::at(resource as u32, resource, access));
     Ok(BuiltKernel {
         stage,
         kernel,
-        program: Program::build(device, &job, reads.chain(writes))?,
+        program: Program::build(device, &job, binds)?,
     })
 }
