@@ -79,13 +79,15 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        (planner, runner, store): (&Planner, &Runner, &InstanceStore),
+        planner: &Planner,
+        runner: &Runner,
+        store: &InstanceStore,
     ) {
         self.keys.clear();
         if self.tier != CullingTier::Cpu && planner.has_far_first() {
             let planned = planner.planned();
             for index in 0..planned.keys.len() {
-                self.try_batch(gpu, now, (planned, runner, store), index);
+                self.try_batch(gpu, now, planned, runner, store, index);
             }
         }
         if self.batches.len() > self.keys.len() {
@@ -98,10 +100,11 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        all: (&PlannedBatches, &Runner, &InstanceStore),
+        planned: &PlannedBatches,
+        runner: &Runner,
+        store: &InstanceStore,
         index: usize,
     ) {
-        let (planned, ..) = all;
         let key = planned.keys[index];
         let plan = &planned.plan.batches[index];
         let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
@@ -109,7 +112,7 @@ impl FarFirst {
         if jobs.is_empty() || before.is_some_and(|retry| retry.waits(now)) {
             return;
         }
-        match self.prepare_batch(gpu, now, all, key, &jobs) {
+        match self.prepare_batch(gpu, now, runner, store, key, &jobs) {
             Ok(()) => {
                 self.refused.remove(&key);
             }
@@ -127,7 +130,8 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        (_, runner, store): (&PlannedBatches, &Runner, &InstanceStore),
+        runner: &Runner,
+        store: &InstanceStore,
         key: BatchKey,
         jobs: &[FarFirstJob],
     ) -> Result<(), CullError> {

@@ -123,7 +123,8 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &PlannedBatches,
-        (tables, from): (&mut FrameTables, Inputs<'_>),
+        tables: &mut FrameTables,
+        from: Inputs<'_>,
         frame: FrameNumber,
     ) {
         let keys = &planned.keys;
@@ -131,7 +132,7 @@ impl Runner {
             self.refused.retain(|key, _| keys.contains(key));
         }
         for index in 0..keys.len() {
-            self.try_batch(gpu, planned, (tables, from), frame, index);
+            self.try_batch(gpu, planned, tables, from, frame, index);
         }
         if self.batches.len() > keys.len() {
             self.batches
@@ -144,7 +145,8 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &PlannedBatches,
-        (tables, from): (&mut FrameTables, Inputs<'_>),
+        tables: &mut FrameTables,
+        from: Inputs<'_>,
         frame: FrameNumber,
         index: usize,
     ) {
@@ -153,7 +155,7 @@ impl Runner {
         if before.is_some_and(|retry| retry.waits(frame.now)) {
             return;
         }
-        match self.prepare_batch(gpu, planned, (tables, from), frame, index) {
+        match self.prepare_batch(gpu, planned, tables, from, frame, index) {
             Ok(()) if before.is_some() => {
                 self.refused.remove(&key);
             }
@@ -179,7 +181,8 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &PlannedBatches,
-        (tables, from): (&mut FrameTables, Inputs<'_>),
+        tables: &mut FrameTables,
+        from: Inputs<'_>,
         frame: FrameNumber,
         index: usize,
     ) -> Result<(), CullError> {
@@ -211,8 +214,7 @@ impl Runner {
                 projections: &planned.plan.projections,
                 shared: from.shared,
             };
-            let inputs = (tables, &inputs);
-            self.uploaded += batch.prepare(gpu, pipelines, plan, frame, inputs)?;
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame, tables, &inputs)?;
             return Ok(());
         }
         let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;

@@ -6,7 +6,7 @@ use super::{
     late::LatePlan,
     motion::{Motion, Motions},
     pyramid::{Pyramid, PyramidBuilder},
-    rows::{KnownProjections, projection_in},
+    rows::{KnownProjections, ViewHistory, projection_in},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
@@ -106,6 +106,8 @@ struct LateView {
     depths_version: Version,
     /// Number of batches before its own.
     first_batch: usize,
+    /// Version of the frame's plan that `plan` follows.
+    frame_plan: Version,
     last_used: u64,
     /// How it moved in its last frame.
     motion: Motion,
@@ -216,11 +218,11 @@ impl Occluder {
         &mut self,
         gpu: Gpu<'_>,
         planner: &mut Planner,
-        (frame, views): (&CullFrame, &[OcclusionView]),
+        frame: &CullFrame,
+        views: &[OcclusionView],
         now: u64,
     ) -> Result<(), Vec<OcclusionView>> {
         self.history.sweep(now);
-        let has_moved = !planner.moved().is_empty();
         let (rows, plan) = planner.occluded_rows_mut();
         if rows.is_empty() {
             return Ok(());
@@ -231,9 +233,9 @@ impl Occluder {
             let motion = Motion::new(&view.clip_from_world, known.map(|known| &known.motion));
             self.motions.insert(view.key, motion);
         }
-        let stay = !has_moved && rows.stay(views, (&self.history, &self.motions));
-        if stay && self.history.keep_used(now) {
-            rows.project(plan, views, KnownProjections::default());
+        let known = KnownProjections::default();
+        if rows.stay(views, self.past()) && self.history.keep_used(now) {
+            rows.project(plan, views, known);
             return Ok(());
         }
         rows.use_slots(plan, &mut self.history, now);
@@ -247,9 +249,15 @@ impl Occluder {
             (self.without_room).extend(last.into_iter().map(|view| (view, retry)));
             return Err(self.with_room(views));
         }
-        let seen = (&self.history, &self.motions);
-        rows.update(plan, (frame, views), seen, KnownProjections::default(), now);
+        rows.update(plan, frame, views, self.past(), known, now);
         Ok(())
+    }
+
+    fn past(&self) -> ViewHistory<'_> {
+        ViewHistory {
+            records: &self.history,
+            motions: &self.motions,
+        }
     }
 
     fn refuse(&mut self, error: CullError, now: u64) {
@@ -257,13 +265,14 @@ impl Occluder {
         self.refusals.push(error, Missing::Occlusion);
     }
 
-    /// Plans the late lists of the frame's views, and prepares their depth. The frame's plan is
-    /// made; `is_new` if other than in the frame before.
+    /// Plans the late lists of the frame's views, and prepares their depth. `planner` has planned
+    /// the frame.
     pub fn plan(
         &mut self,
         gpu: Gpu<'_>,
-        (frame, views): (&CullFrame, &[OcclusionView]),
-        (planner, is_new): (&Planner, bool),
+        frame: &CullFrame,
+        views: &[OcclusionView],
+        planner: &Planner,
         store: &InstanceStore,
         number: FrameNumber,
     ) {
@@ -300,29 +309,32 @@ impl Occluder {
                         depths_version: Version::new(),
                         pyramid,
                         first_batch: 0,
+                        frame_plan: Version::new(),
                         last_used: 0,
                         motion: Motion::default(),
                     })
                 }
             };
-            if is_new || late.last_used + 1 != number.now || late.first_batch != first_batch {
-                let frame = (frame, planner.plan());
-                let sets = store.sets();
-                late.plan =
-                    LatePlan::build(frame, (index, view), sets, planner.limits(), first_batch);
-                late.first_batch = first_batch;
+            let frame_plan = planner.version();
+            if (late.frame_plan, late.first_batch) != (frame_plan, first_batch)
+                || late.last_used + 1 != number.now
+            {
+                let (plan, sets, limits) = (planner.plan(), store.sets(), planner.limits());
+                late.plan = LatePlan::build(frame, plan, index, view, sets, limits, first_batch);
+                (late.frame_plan, late.first_batch) = (frame_plan, first_batch);
             } else {
                 late.plan.start_mends();
                 late.plan.mend(frame, store.sets(), planner.moved());
             }
             first_batch += late.plan.planned.keys.len();
             late.last_used = number.now;
-            let sources = (frame, planner.plan());
-            let seen = (&self.history, &self.motions);
-            let has_moved = !planner.moved().is_empty();
+            let past = ViewHistory {
+                records: &self.history,
+                motions: &self.motions,
+            };
             let (rows, plan) = planner.occluded_rows();
             let known = rows.projections(plan).starting_at(index);
-            (late.plan).update(sources, (views, has_moved), seen, known, number.now);
+            (late.plan).update(frame, plan, views, past, known, number.now);
             if let Some(motion) = self.motions.get(&view.key) {
                 late.motion = *motion;
             }
@@ -364,7 +376,8 @@ impl Occluder {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        (tables, shared): (&mut FrameTables, Option<SharedInputs<'_>>),
+        tables: &mut FrameTables,
+        shared: Option<SharedInputs<'_>>,
         store: &InstanceStore,
         number: FrameNumber,
     ) {
@@ -384,7 +397,7 @@ impl Occluder {
                 shared,
             };
             let planned = &late.plan.planned;
-            late.runner.prepare(gpu, planned, (tables, inputs), number);
+            late.runner.prepare(gpu, planned, tables, inputs, number);
             let mut keys = planned.keys.iter();
             if keys.any(|key| late.runner.batch(key).is_none()) {
                 // What was not drawn early would be missing for long.
