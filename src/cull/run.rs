@@ -197,8 +197,8 @@ impl Runner {
         batch.last_used = frame.now;
         let pipelines = self.pipelines.get(self.active);
         let compaction = pipelines.map(|pipelines| pipelines.compaction);
-        let sizes = (self.first_capacity, self.max_survivors);
-        let needs = ArenaNeeds::of(plan, compaction, sizes);
+        let (first, limit) = (self.first_capacity, self.max_survivors);
+        let needs = ArenaNeeds::of(plan, compaction, first, limit);
         let fit = batch.resize_arena(|arena| arena.fit(gpu.device, needs, frame.now));
         match batch.survivor_capacity() {
             0 => fit?,
@@ -307,7 +307,7 @@ impl Runner {
                 continue;
             };
             let limit = self.max_survivors;
-            let learned = batch.resize_arena(|arena| arena.learn(device, (*needed, limit), now));
+            let learned = batch.resize_arena(|arena| arena.learn(device, *needed, limit, now));
             self.refusals.note_error(learned, Missing::Room);
             self.may_overflow |= batch.may_overflow(*needed);
         }

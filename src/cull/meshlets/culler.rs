@@ -245,7 +245,7 @@ impl MeshletCuller {
             (None, false) => Form::Division,
         };
         let edit = self.items.edit();
-        let form = match self.pipelines.ready(gpu.device, (form, self.frame), edit) {
+        let form = match self.pipelines.ready(gpu.device, form, self.frame, edit) {
             Ok(true) => form,
             other => {
                 self.errors.extend(other.err());
@@ -253,7 +253,7 @@ impl MeshletCuller {
                 Form::Division
             }
         };
-        let prepared = batch.prepare(gpu, (&self.pipelines, kernels), form, &inputs);
+        let prepared = batch.prepare(gpu, &self.pipelines, kernels, form, &inputs);
         if let Err(error) = expanded {
             self.items.note("\"division\"", &error.to_string());
         }

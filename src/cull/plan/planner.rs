@@ -292,8 +292,8 @@ impl Planner {
         }
         self.has_far_first |= new.iter().any(CullRequest::is_far_first);
         self.planned.keys = batch_keys(plan, None);
-        let known = (&*self.planned.meanings, first_new);
-        self.planned.meanings = row_meanings(frame, plan, known, &[]);
+        let known = &self.planned.meanings;
+        self.planned.meanings = row_meanings(frame, plan, known, first_new, &[]);
         self.inputs.as_mut()?.grow(frame, sets);
         self.work.mended += new.len() as u64;
         Some(true)
@@ -364,7 +364,7 @@ impl Planner {
         }
         self.planned = PlannedBatches {
             keys: batch_keys(&plan, None),
-            meanings: row_meanings(frame, &plan, (&[], 0), &early),
+            meanings: row_meanings(frame, &plan, &[], 0, &early),
             plan,
         };
         self.inputs = Some(inputs);

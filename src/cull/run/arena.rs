@@ -39,11 +39,7 @@ pub(in crate::cull) struct ArenaNeeds {
 impl ArenaNeeds {
     /// What a batch needs; without a compaction, on the `Cpu` tier. `first` and `limit` are the
     /// fields.
-    pub fn of(
-        plan: &BatchPlan,
-        compaction: Option<Compaction>,
-        (first, limit): (u32, u64),
-    ) -> Self {
+    pub fn of(plan: &BatchPlan, compaction: Option<Compaction>, first: u32, limit: u64) -> Self {
         let max = compaction.map_or(plan.awake_survivors, |compaction| max_ids(plan, compaction));
         Self {
             max,
@@ -144,7 +140,8 @@ impl SurvivorArena {
     pub fn learn(
         &mut self,
         device: &Device,
-        (needed, limit): (u32, u64),
+        needed: u32,
+        limit: u64,
         now: u64,
     ) -> Result<bool, CullError> {
         // Of what that frame needed, some rows may rest now.
