@@ -107,11 +107,11 @@ pub(super) fn extract_sets(
         culling.roster.forget();
         return;
     };
-    let upload = (settings.upload_bytes(), *streamed);
+    let budget = settings.upload_bytes();
     let mut reader = Reader {
         assets,
         names: AssetNames(sources.server.as_deref()),
-        uploads: Uploads::new(culler, gpu.wgpu(), upload, *frame, last_id),
+        uploads: Uploads::new(culler, gpu.wgpu(), budget, *streamed, *frame, last_id),
         known,
         lost,
         told,

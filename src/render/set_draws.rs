@@ -284,7 +284,7 @@ impl SetDraws {
                 part,
                 bind_group: self.bind_group(part.batch)?,
                 mesh: self.meshes.get(mesh)?,
-                slot: drawn.slot((part.region, part.level), view_fades, list),
+                slot: drawn.slot(part.region, part.level, view_fades, list),
             })
         })
     }

@@ -88,7 +88,8 @@ impl<'a> Uploads<'a> {
     pub fn new(
         culler: &'a mut Culler,
         gpu: Gpu<'a>,
-        (budget, streamed_before): (u64, u64),
+        budget: u64,
+        streamed_before: u64,
         frame: u64,
         last_id: &'a mut u64,
     ) -> Self {
@@ -497,21 +498,22 @@ impl<'a> Uploads<'a> {
             first.sort_by_key(|set| set.started_in);
         }
         let mut is_first = true;
-        self.stream(first, (known, sets), &mut is_first);
+        self.stream(first, known, sets, &mut is_first);
         self.replace_outdated(known, sets);
         if !self.newcomers.is_empty() {
             self.make_room(known, sets);
         }
         let mut rest = core::mem::take(&mut self.pending);
         rest.sort_by_key(|set| set.bytes);
-        self.stream(rest, (known, sets), &mut is_first);
+        self.stream(rest, known, sets, &mut is_first);
     }
 
     /// Uploads the next slices of these sets. The first of a frame gets at least one block.
     fn stream(
         &mut self,
         pending: Vec<PendingSet>,
-        (known, sets): (&mut KnownSets, &Assets<InstanceSet>),
+        known: &mut KnownSets,
+        sets: &Assets<InstanceSet>,
         is_first: &mut bool,
     ) {
         for PendingSet { asset, .. } in pending {

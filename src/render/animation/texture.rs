@@ -85,7 +85,8 @@ impl PoseTexture {
     pub fn upload(
         &mut self,
         table: &PoseTable,
-        (clock, frame): (AnimationClock, u64),
+        clock: AnimationClock,
+        frame: u64,
         device: &RenderDevice,
         queue: &RenderQueue,
     ) -> bool {
@@ -108,7 +109,7 @@ impl PoseTexture {
         }
         let ends = self.held.iter().flatten().map(|held| held.rows.end);
         let needed = ends.max().unwrap_or(1);
-        let is_new = self.make_room(needed, max_rows, frame, (device, queue));
+        let is_new = self.make_room(needed, max_rows, frame, device, queue);
         self.directory.resize(WIDTH as usize, [0; 4]);
         for place in new {
             let entry = &table.entries()[place];
@@ -166,7 +167,8 @@ impl PoseTexture {
         needed: u32,
         max_rows: u32,
         frame: u64,
-        (device, queue): (&RenderDevice, &RenderQueue),
+        device: &RenderDevice,
+        queue: &RenderQueue,
     ) -> bool {
         let fits = self.texture.is_some() && needed <= self.rows;
         let is_too_large = self.rows > SMALL && needed <= self.rows / 4;
@@ -196,7 +198,7 @@ impl PoseTexture {
         let is_new = made.is_some();
         if let Some(texture) = made {
             if let Some((old, _)) = &self.texture {
-                copy_rows((device, queue), [old, &texture.0], rows.min(self.rows));
+                copy_rows(device, queue, [old, &texture.0], rows.min(self.rows));
             }
             (self.texture, self.rows) = (Some(texture), rows);
         }
@@ -248,7 +250,7 @@ impl PoseTexture {
 }
 
 /// Copies the first rows of a texture to another one.
-fn copy_rows((device, queue): (&RenderDevice, &RenderQueue), [from, to]: [&Texture; 2], rows: u32) {
+fn copy_rows(device: &RenderDevice, queue: &RenderQueue, [from, to]: [&Texture; 2], rows: u32) {
     let whole = |texture| TexelCopyTextureInfo {
         texture,
         mip_level: 0,

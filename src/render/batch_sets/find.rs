@@ -75,18 +75,20 @@ impl Found {
             };
             let granules = member.granules.first..member.granules.end;
             !self.tables[table as usize].put(granules, drawn.first_slot)
-                || self.add_member((index, drawn), (member, table), draws, culler)
+                || self.add_member(index, member, table, draws, culler)
         })
     }
 
     /// Adds an entity to its batch set in each view. Returns false if one is missing.
     fn add_member(
         &mut self,
-        (index, drawn): (usize, &Drawn),
-        (member, table): (Member, u32),
+        index: usize,
+        member: Member,
+        table: u32,
         draws: &SetDraws,
         culler: &Culler,
     ) -> bool {
+        let drawn = &draws.drawn[index];
         let request = drawn.of.request;
         let views = draws.frame.requests[request].views.iter().enumerate();
         for (place, &view) in views {

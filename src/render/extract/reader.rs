@@ -65,13 +65,13 @@ impl Reader<'_> {
         if known.used_in != self.lists.listed_in {
             (known.used_in, known.users) = (self.lists.listed_in, 1);
             known.user = Some(entity.into());
-            let to = (&mut *self.buffers, &mut *self.lost);
-            catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
+            let (uploads, buffers, lost) = (&mut self.uploads, &mut *self.buffers, &mut *self.lost);
+            catch_up(uploads, asset, known, set, buffers, lost, &self.names);
         } else {
             known.users += 1;
-            self.lists.share((asset, known.current.id), self.frame);
+            self.lists.share(asset, known.current.id, self.frame);
         }
-        Some(use_of(item, parent, (known.current.id, sphere), self.frame))
+        Some(use_of(item, parent, known.current.id, sphere, self.frame))
     }
 
     /// Uploads what changed of a set.
@@ -80,11 +80,11 @@ impl Reader<'_> {
             return;
         };
         let before = known.current.id;
-        let to = (&mut *self.buffers, &mut *self.lost);
-        catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
+        let (uploads, buffers, lost) = (&mut self.uploads, &mut *self.buffers, &mut *self.lost);
+        catch_up(uploads, asset, known, set, buffers, lost, &self.names);
         let now = known.current.id;
         if now != before {
-            self.lists.swap((before, now), self.frame);
+            self.lists.swap(before, now, self.frame);
         }
     }
 }
@@ -135,8 +135,11 @@ pub(super) fn look_at_assets(
 /// Uploads what changed of a set, or makes room for what the GPU writes.
 fn catch_up(
     uploads: &mut Uploads<'_>,
-    (asset, known, set): (AssetId<InstanceSet>, &mut KnownSet, &InstanceSet),
-    (buffers, lost): (&mut InstanceBuffers, &mut HashSet<AssetId<InstanceSet>>),
+    asset: AssetId<InstanceSet>,
+    known: &mut KnownSet,
+    set: &InstanceSet,
+    buffers: &mut InstanceBuffers,
+    lost: &mut HashSet<AssetId<InstanceSet>>,
     names: &AssetNames<'_>,
 ) {
     if set.written().is_none() {

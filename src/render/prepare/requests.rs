@@ -177,14 +177,14 @@ impl Requests<'_, '_, '_> {
             return;
         };
         let of_bevy = self.instance_of(entity, &instance);
-        if self.stays && self.take_over((place, set), &instance, of_bevy) {
+        if self.stays && self.take_over(place, set, &instance, of_bevy) {
             return;
         }
         let Some(NewRequest {
             request,
             mut drawn,
             is_alone,
-        }) = self.make((place, set), &instance, of_bevy)
+        }) = self.make(place, set, &instance, of_bevy)
         else {
             return;
         };
@@ -203,7 +203,8 @@ impl Requests<'_, '_, '_> {
     /// Bevy has not prepared its mesh.
     fn make(
         &mut self,
-        (place, set): (usize, &ExtractedSet),
+        place: usize,
+        set: &ExtractedSet,
         instance: &RenderMeshQueueData<'_>,
         of_bevy: BevyInstance,
     ) -> Option<NewRequest> {
@@ -260,7 +261,7 @@ impl Requests<'_, '_, '_> {
             )
         });
         let may_be_hidden = self.may_be_hidden(set, mesh, thinning);
-        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning, moves);
+        let slots = self.fill_slots(place, set, &uniform, fading.as_ref(), thinning, moves);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
@@ -300,8 +301,8 @@ impl Requests<'_, '_, '_> {
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
         let member = slots.granules.filter(|_| is_simple).and_then(|granules| {
-            let lods = (lods.as_ref(), near_levels.is_some());
-            let key = self.batch_set_key(entity, of_bevy, mesh, lods, may_be_hidden)?;
+            let (lods, has_near) = (lods.as_ref(), near_levels.is_some());
+            let key = self.batch_set_key(entity, of_bevy, mesh, lods, has_near, may_be_hidden)?;
             let batch_set = self.draws.batch_sets.of(key);
             Some(Member {
                 batch_set,

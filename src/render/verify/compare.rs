@@ -75,8 +75,7 @@ pub(in crate::render) fn verify_survivors(
                 borderline: 0,
                 error: None,
             };
-            let Some(parts) = twin_parts(culler, gpu.wgpu(), (request.set, set), (index, place))
-            else {
+            let Some(parts) = twin_parts(culler, gpu.wgpu(), request.set, set, index, place) else {
                 verdict.error = Some("the set is not resident".into());
                 verdicts.push(verdict);
                 continue;
@@ -254,8 +253,10 @@ struct TwinPart {
 fn twin_parts(
     culler: &Culler,
     gpu: Gpu<'_>,
-    (id, set): (SetId, &Copied),
-    (request, view): (usize, usize),
+    id: SetId,
+    set: &Copied,
+    request: usize,
+    view: usize,
 ) -> Option<Vec<TwinPart>> {
     // Without bounds, all blocks are in one ring.
     let bounds = culler.store().read_bounds(gpu, id).ok()?;

@@ -32,7 +32,8 @@ impl Requests<'_, '_, '_> {
         entity: MainEntity,
         instance: BevyInstance,
         mesh: usize,
-        (lods, has_near_levels): (Option<&RequestLods>, bool),
+        lods: Option<&RequestLods>,
+        has_near_levels: bool,
         may_be_hidden: bool,
     ) -> Option<BatchSetKey> {
         let own = &self.draws.meshes[mesh];
