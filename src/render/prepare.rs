@@ -72,8 +72,10 @@ pub(super) fn prepare_culling(
     let _timer = clock.start(CpuStage::Prepare);
     let draws = &mut *draws;
     let is_there = |place: usize| matches!(culling.lists.sets.get(place), Some(Some(_)));
-    let have_moved = scene.meshes.have_changed() && !draws.keep_meshes(&scene.meshes, is_there);
-    if have_moved || draws.batch_sets.are_many() {
+    let drawn = draws.drawn.iter();
+    let drawn = drawn.filter(|drawn| !drawn.is_gone && is_there(drawn.place));
+    let have_moved = scene.meshes.have_changed() && !draws.meshes.keep(&scene.meshes, drawn);
+    if have_moved || draws.meshes.batch_sets.are_many() {
         draws.forget_meshes();
     }
     let GpuCuller {

@@ -209,15 +209,16 @@ impl Requests<'_, '_, '_> {
         of_bevy: BevyInstance,
     ) -> Option<NewRequest> {
         let entity = set.entity;
-        let mesh_id = instance.mesh_asset_id();
         self.draws.requests_made += 1;
-        let mesh = self.draws.place_of(self.meshes, place, mesh_id)?;
+        let mesh_id = instance.mesh_asset_id();
+        let own = self.draws.mesh_of(self.meshes, place, mesh_id)?;
+        let mesh = own.index;
         let animation = self.animation(set);
         let has_pose =
             animation.is_some() && self.draws.meshes[mesh].deformation == Deformation::ByJoints;
         if self.draws.meshes[mesh].deformation != Deformation::No && !has_pose {
             let names = AssetNames(self.meshes.server.as_deref());
-            self.draws.refuse_deformed(entity, mesh_id, &names);
+            (self.draws.warnings).refuse_deformed(entity, mesh_id, &names);
             return None;
         }
         let moves = Moves {
@@ -226,25 +227,16 @@ impl Requests<'_, '_, '_> {
         };
         let uniform = self.uniforms.get(entity, instance)?;
         let whole = self.draws.meshes[mesh].shape;
-        let full = set.full.as_ref().and_then(|part| {
-            let of = (mesh_id, mesh);
-            self.draws.part_of(self.meshes, entity, of, ("full", part))
-        });
+        let full = set.full.as_ref();
+        let full =
+            full.and_then(|part| (self.draws).part_of(self.meshes, entity, own, "full", part));
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
-        let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
-        let own_lods = (self.draws).own_lods_of((place, entity), (mesh_id, mesh), set.offset);
-        let lods = match own_lods {
-            Some(own) => has_levels().then_some(own),
-            None => set
-                .lods
-                .as_ref()
-                .filter(|_| has_levels())
-                .and_then(|levels| {
-                    let of = (place, entity);
-                    self.draws
-                        .lods_of(self.meshes, of, (mesh_id, mesh), (levels, set.offset))
-                }),
+        let has_levels = !is_blended && !self.draws.expanded.contains(&entity);
+        let lods = match self.draws.own_lods_of(place, set, own) {
+            _ if !has_levels => None,
+            None => self.draws.lods_of(self.meshes, place, set, own),
+            own_lods => own_lods,
         };
         let coarser = lods.as_ref().map(|lods| moves.around(&lods.coarser));
         let errors = self.errors_of(set);
@@ -303,7 +295,7 @@ impl Requests<'_, '_, '_> {
         let member = slots.granules.filter(|_| is_simple).and_then(|granules| {
             let (lods, has_near) = (lods.as_ref(), near_levels.is_some());
             let key = self.batch_set_key(entity, of_bevy, mesh, lods, has_near, may_be_hidden)?;
-            let batch_set = self.draws.batch_sets.of(key);
+            let batch_set = self.draws.meshes.batch_sets.of(key);
             Some(Member {
                 batch_set,
                 granules,

@@ -53,7 +53,7 @@ impl Requests<'_, '_, '_> {
         let id = self.hiding.materials.instances.get(&entity)?.asset_id;
         let prepared = self.hiding.prepared.get(id)?;
         Some(BatchSetKey {
-            material: self.draws.batch_sets.material(id, prepared),
+            material: self.draws.meshes.batch_sets.material(id, prepared),
             mesh: bound,
             class,
             casts_shadows: instance.casts_shadows,
