@@ -256,7 +256,7 @@ impl SetDraws {
             .and_then(|place| view_at(&self.views, *views.get(place)?))
             .map_or(ViewFades::Nothing, |view| view.fades);
         let parts = place.map_or(&[][..], |place| {
-            culler.draw_parts_of(request, (place, views[place]), list)
+            culler.draw_parts_of(request, place, views[place], list)
         });
         parts.iter().filter_map(move |part| {
             let mesh = match part.level.checked_sub(1) {

@@ -293,8 +293,8 @@ impl MeshletCuller {
     }
 
     /// How survivors are to be expanded.
-    #[must_use]
-    pub fn asked_expansion(&self) -> MeshletExpansion {
+    #[cfg(feature = "bevy")]
+    pub(crate) fn asked_expansion(&self) -> MeshletExpansion {
         self.items.way()
     }
 

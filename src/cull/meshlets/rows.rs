@@ -135,7 +135,7 @@ fn lists_of(
     view: u32,
     draws_visible: Option<&bool>,
 ) -> Vec<(DrawList, DrawPart)> {
-    let parts_of = |list| culler.draw_parts_of(request, (slot, view), list);
+    let parts_of = |list| culler.draw_parts_of(request, slot, view, list);
     // Other views, and other requests of the view, have no late list.
     let lists: &[DrawList] = match (parts_of(DrawList::Late), draws_visible) {
         ([], _) => &[DrawList::Kept],

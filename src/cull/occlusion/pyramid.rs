@@ -55,6 +55,7 @@ impl PyramidBuilder {
     ///
     /// # Errors
     /// [`CullError::Pipeline`].
+    #[cfg(feature = "testing")]
     pub fn with_sources(
         device: &Device,
         edit: impl Fn(&str, String) -> String,
@@ -273,6 +274,7 @@ impl Pyramid {
     }
 
     /// The shape.
+    #[cfg(feature = "testing")]
     #[must_use]
     pub fn shape(&self) -> &DepthPyramid {
         &self.shape

@@ -99,7 +99,7 @@ impl Found {
                 return false;
             };
             for list in ListDraws::lists(culler.hides(view)) {
-                let parts = culler.draw_parts_of(request, (place, view), *list);
+                let parts = culler.draw_parts_of(request, place, view, *list);
                 let commands = parts
                     .iter()
                     .filter_map(|part| command_of(culler, drawn, part, table));
@@ -164,7 +164,7 @@ impl Found {
                 }
                 by_view[at].members.push(index);
                 for list in ListDraws::lists(culler.hides(*view)) {
-                    let parts = culler.draw_parts_of(drawn.of.request, (place, *view), *list);
+                    let parts = culler.draw_parts_of(drawn.of.request, place, *view, *list);
                     let commands = parts
                         .iter()
                         .filter_map(|part| command_of(culler, drawn, part, table));

@@ -93,7 +93,7 @@ pub(in crate::render) fn verify_survivors(
                 continue;
             }
             for (part, twin) in culler.draw_parts(index, place).iter().zip(&parts) {
-                match culler.read_shape(gpu.wgpu(), request.set, (part, of.shape)) {
+                match culler.read_shape(gpu.wgpu(), request.set, part, of.shape) {
                     Ok(mut ids) => {
                         if !culler.compaction().is_ordered() {
                             ids.sort_unstable();
@@ -128,7 +128,7 @@ fn compare_hiding(
     verdict: &mut Verdict,
 ) -> Result<(), String> {
     let lists = [DrawList::Early, DrawList::Late, DrawList::Visible];
-    let lists = lists.map(|list| culler.draw_parts_of(of.request, (place, view), list));
+    let lists = lists.map(|list| culler.draw_parts_of(of.request, place, view, list));
     for (number, part) in parts.iter().enumerate() {
         let mut ids: [HashSet<u32>; 3] = default();
         for (ids, list) in ids.iter_mut().zip(lists) {
@@ -137,7 +137,7 @@ fn compare_hiding(
                 continue;
             }
             let draw = list.get(number).ok_or("a list is missing")?;
-            let read = culler.read_shape(gpu, part.set, (draw, of.shape));
+            let read = culler.read_shape(gpu, part.set, draw, of.shape);
             ids.extend(read.map_err(|error| error.to_string())?);
         }
         let [early, late, visible] = &ids;
