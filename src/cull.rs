@@ -110,7 +110,7 @@ pub use compactor::{Compactor, CompactorOptions};
 pub(crate) use compactor::{Compactor, CompactorOptions};
 pub use culler::{
     Culler, CullerOptions, CullerWork, DrawSource, Follower, Frame, IndirectDraws, PassRecorder,
-    PlainPasses, Recorded,
+    PlainPasses, RecordedPasses,
 };
 pub use error::CullError;
 pub use expand::{Expander, Expansion};

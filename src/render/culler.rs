@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cull::{
-        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded, RetryTimer,
+        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, RecordedPasses, RetryTimer,
         policy::RETRY_AFTER,
     },
     instance::InstanceSet,
@@ -60,7 +60,7 @@ pub(super) struct GpuCuller {
     /// The entities with sets, and their sets.
     pub lists: SetLists,
     /// What was recorded in the frame.
-    pub recorded: Recorded,
+    pub recorded: RecordedPasses,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost
@@ -91,7 +91,7 @@ impl GpuCuller {
         self.roster.forget();
         self.lists.clear_sets();
         self.streamed = 0;
-        self.recorded = Recorded::default();
+        self.recorded = RecordedPasses::default();
         buffers.clear();
     }
 

@@ -28,7 +28,7 @@ pub struct Frame<'a> {
 /// What [`Frame::record`] recorded. [`Culler::finish`] takes it after the submission.
 #[derive(Debug, Default)]
 #[must_use = "pass it to `Culler::finish` after the submission, or no counters come back"]
-pub struct Recorded {
+pub struct RecordedPasses {
     /// Number of compute passes.
     pub passes: u32,
     /// Number of dispatches of the stages.
@@ -272,8 +272,8 @@ impl Culler {
         encoder: &mut CommandEncoder,
         view: u32,
         passes: &mut dyn PassRecorder,
-    ) -> Recorded {
-        let mut recorded = Recorded::default();
+    ) -> RecordedPasses {
+        let mut recorded = RecordedPasses::default();
         if !self.hides(view) {
             return recorded;
         }
@@ -287,7 +287,7 @@ impl Culler {
     }
 
     /// Ends a frame after its commands were submitted.
-    pub fn finish(&mut self, _recorded: Recorded) {
+    pub fn finish(&mut self, _recorded: RecordedPasses) {
         self.runner.after_submit();
         self.occluder.after_submit();
     }
@@ -296,7 +296,7 @@ impl Culler {
 impl Frame<'_> {
     /// Records the whole frame: bounds of written sets, all stages, the copy of the counters.
     /// Nothing on the `Cpu` tier.
-    pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> Recorded {
+    pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> RecordedPasses {
         self.record_all(gpu, encoder, &mut PlainPasses, &mut [], true)
     }
 
@@ -309,7 +309,7 @@ impl Frame<'_> {
         encoder: &mut CommandEncoder,
         passes: &mut dyn PassRecorder,
         followers: &mut [&mut dyn Follower],
-    ) -> Recorded {
+    ) -> RecordedPasses {
         let wants_counts = self.culler.wants_counts();
         self.record_all(gpu, encoder, passes, followers, wants_counts)
     }
@@ -321,10 +321,10 @@ impl Frame<'_> {
         passes: &mut dyn PassRecorder,
         followers: &mut [&mut dyn Follower],
         mut wants_counts: bool,
-    ) -> Recorded {
+    ) -> RecordedPasses {
         let culler = self.culler;
         culler.is_prepared = false;
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedPasses::default();
         let has_work = culler.has_gpu_work();
         if culler.store.has_written() {
             let reads_bounds = has_work && culler.runner.reads_bounds();
