@@ -1,25 +1,15 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets,
-    extract::{Roster, SetLists},
-    gpu::RenderGpu,
-    gpu_written::InstanceBuffers,
-    settings::GpuCullingSettings,
-    told::Told,
-    tuning::Tunings,
-    upload::KnownSets,
+    bindings::can_draw_sets, extract::Extraction, gpu::RenderGpu, gpu_written::InstanceBuffers,
+    settings::GpuCullingSettings, tuning::Tunings,
 };
-use crate::{
-    cull::{
-        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, RecordedPasses, RetryTimer,
-        policy::RETRY_AFTER,
-    },
-    instance::InstanceSet,
+use crate::cull::{
+    Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, RecordedPasses, RetryTimer,
+    policy::RETRY_AFTER,
 };
 use bevy::{
     log::{error, info, warn},
-    platform::collections::HashSet,
     prelude::*,
 };
 
@@ -37,28 +27,14 @@ pub(super) struct GpuCuller {
     pub is_fresh: bool,
     /// Number of storage buffers that a vertex stage may have on the device.
     pub vertex_buffers: u32,
-    /// Sets whose instances the GPU wrote on a device that was lost.
-    pub lost: HashSet<AssetId<InstanceSet>>,
     /// The settings that the culler was made for.
     pub settings: GpuCullingSettings,
     /// Tunings that were looked for on the device.
     pub tunings: Tunings,
     /// Bumped whenever the culler is replaced.
     pub generation: u64,
-    /// What the GPU has of each set.
-    pub known: KnownSets,
-    /// Sets of which a warning about their asset usage was logged.
-    pub told: Told<AssetId<InstanceSet>>,
-    /// Bytes of new sets that the last extraction uploaded.
-    pub streamed: u64,
-    /// The id of the newest set.
-    pub last_id: u64,
-    /// Number of extractions so far.
-    pub frame: u64,
-    /// The entities as extractions read them.
-    pub roster: Roster,
-    /// The entities with sets, and their sets.
-    pub lists: SetLists,
+    /// The sets that it holds.
+    pub extraction: Extraction,
     /// What was recorded in the frame.
     pub recorded: RecordedPasses,
 }
@@ -83,14 +59,10 @@ impl GpuCuller {
     /// Forgets everything on the device. Sets are then uploaded again, if the CPU has them.
     pub fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
         self.has_started = false;
-        self.lost.extend(buffers.written_by_apps());
         (self.culler, self.retry) = (None, RetryTimer::default());
         self.tunings = Tunings::default();
         self.generation += 1;
-        self.known.clear();
-        self.roster.forget();
-        self.lists.clear_sets();
-        self.streamed = 0;
+        self.extraction.leave_device(buffers.written_by_apps());
         self.recorded = RecordedPasses::default();
         buffers.clear();
     }
@@ -108,14 +80,14 @@ impl GpuCuller {
                         "GPU culling is off, no GpuInstances are drawn: {error}. It is tried again every {RETRY_AFTER} frames"
                     );
                 }
-                (self.culler, self.retry) = (None, RetryTimer::start(self.frame));
+                (self.culler, self.retry) = (None, RetryTimer::start(self.extraction.frame));
             }
         }
     }
 
     /// Whether the device refused the culler so long ago that it is to be tried again.
     pub fn tries_again(&self) -> bool {
-        self.retry.is_due(self.frame)
+        self.retry.is_due(self.extraction.frame)
     }
 
     /// The tier in use.

@@ -42,7 +42,7 @@ pub(super) struct Uploads<'a> {
     /// Bytes of new sets that a frame may upload if the ones before did.
     full_budget: u64,
     /// The last number that names a set of the engine.
-    last_id: &'a mut u64,
+    pub last_id: u64,
     /// Bytes of new sets that the frame uploads.
     pub streamed: u64,
     /// The number of the frame's extraction.
@@ -91,7 +91,7 @@ impl<'a> Uploads<'a> {
         budget: u64,
         streamed_before: u64,
         frame: u64,
-        last_id: &'a mut u64,
+        last_id: u64,
     ) -> Self {
         Self {
             target: UploadTarget { culler, gpu },
@@ -110,8 +110,8 @@ impl<'a> Uploads<'a> {
 
     /// A set that is not on the GPU.
     pub fn new_set(&mut self) -> KnownSet {
-        *self.last_id += 1;
-        KnownSet::new(SetId(*self.last_id))
+        self.last_id += 1;
+        KnownSet::new(SetId(self.last_id))
     }
 
     /// Removes what the GPU has of a set.

@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl InstanceStore {
-    /// Reads the active instances of a set and their scales
-    /// ([`ScaleKind::floats`](crate::instance::ScaleKind::floats) numbers each), and waits for them.
+    /// Reads the active instances of a set and their scales, which have
+    /// [`ScaleKind::floats`](crate::instance::ScaleKind::floats) numbers each; waits.
     ///
     /// # Errors
     /// [`CullError::UnknownSet`], [`CullError::Readback`].

@@ -99,8 +99,9 @@ impl GpuMeshlets {
         device: &RenderDevice,
         room: MeshletOptions,
     ) {
+        let now = culling.extraction.frame;
         let is_new = self.culler_generation != culling.generation;
-        if is_new || self.retry.is_due(culling.frame) {
+        if is_new || self.retry.is_due(now) {
             let made = make_culler(culling, settings, device, room);
             if let Err(error) = &made
                 && is_new
@@ -111,7 +112,7 @@ impl GpuMeshlets {
             }
             *self = Self {
                 culler_generation: culling.generation,
-                retry: RetryTimer::start_after(made.as_ref().err(), culling.frame),
+                retry: RetryTimer::start_after(made.as_ref().err(), now),
                 last_id: self.last_id,
                 culler: made.ok().flatten(),
                 ..Self::default()

@@ -27,8 +27,8 @@ impl SetDraws {
         Some(FrameMesh { id, index })
     }
 
-    /// The levels of the set at a place, which draws `full`; `None` if it has none. Levels whose mesh
-    /// Bevy has not prepared are left out until then.
+    /// The levels of the set at a place, which draws `full`; `None` if it has none. Levels whose
+    /// mesh Bevy has not prepared are left out until then.
     pub fn lods_of(
         &mut self,
         meshes: &Meshes,

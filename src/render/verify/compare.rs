@@ -41,7 +41,7 @@ pub(in crate::render) fn verify_survivors(
         return;
     };
     // Sets are copied at extraction: a request that came after it is for the next frame.
-    if !state.is_requested || state.sets.is_empty() && culling.lists.len() > 0 {
+    if !state.is_requested || state.sets.is_empty() && culling.extraction.lists.len() > 0 {
         return;
     }
     for (id, copied) in &mut state.sets {
