@@ -156,10 +156,9 @@ impl Runner {
             return;
         }
         match self.prepare_batch(gpu, planned, tables, from, frame, index) {
-            Ok(()) if before.is_some() => {
+            Ok(()) => {
                 self.refused.remove(&key);
             }
-            Ok(()) => {}
             Err(error) => {
                 if before.is_none() {
                     let rows = planned

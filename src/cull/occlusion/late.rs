@@ -203,7 +203,7 @@ impl LatePlan {
         frame: &CullFrame,
         frame_plan: &Plan,
         views: &[OcclusionView],
-        past: ViewHistory<'_>,
+        past: &ViewHistory,
         known: KnownProjections<'_>,
         now: u64,
     ) {

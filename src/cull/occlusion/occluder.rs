@@ -51,15 +51,13 @@ pub(in crate::cull) struct Occluder {
     options: OccluderOptions,
     /// Empty before the first view that hides.
     kernels: OnDemand<Kernels>,
-    history: History,
+    past: ViewHistory,
     /// By [`OcclusionView::key`].
     views: HashMap<u64, LateView>,
     /// The views of the current frame that have late lists, in its order.
     current: Vec<OcclusionView>,
     /// Indices of the views of the current frame that draw what they saw.
     frozen: Vec<u32>,
-    /// How the views of the current frame have moved, by their keys.
-    motions: Motions,
     /// Runs if the device refused something.
     retry: RetryTimer,
     /// Views that had no room, by their keys.
@@ -135,11 +133,13 @@ impl Occluder {
             tier,
             options,
             kernels: OnDemand::default(),
-            history: History::new(),
+            past: ViewHistory {
+                records: History::new(),
+                motions: Motions::new(),
+            },
             views: HashMap::new(),
             current: Vec::new(),
             frozen: Vec::new(),
-            motions: Motions::new(),
             retry: RetryTimer::default(),
             without_room: HashMap::new(),
             counts: FrameCounts::default(),
@@ -162,7 +162,7 @@ impl Occluder {
     }
 
     pub fn history(&self) -> &History {
-        &self.history
+        &self.past.records
     }
 
     /// Whether tier and compaction can leave out what is hidden.
@@ -222,24 +222,25 @@ impl Occluder {
         views: &[OcclusionView],
         now: u64,
     ) -> Result<(), Vec<OcclusionView>> {
-        self.history.sweep(now);
+        let past = &mut self.past;
+        past.records.sweep(now);
         let (rows, plan) = planner.occluded_rows_mut();
         if rows.is_empty() {
             return Ok(());
         }
-        self.motions.clear();
+        past.motions.clear();
         for view in views {
             let known = self.views.get(&view.key);
             let motion = Motion::new(&view.clip_from_world, known.map(|known| &known.motion));
-            self.motions.insert(view.key, motion);
+            past.motions.insert(view.key, motion);
         }
         let known = KnownProjections::default();
-        if rows.stay(views, self.past()) && self.history.keep_used(now) {
+        if rows.stay(views, past) && past.records.keep_used(now) {
             rows.project(plan, views, known);
             return Ok(());
         }
-        rows.use_slots(plan, &mut self.history, now);
-        if let Err(NoRoom { views: last, error }) = self.history.reserve(gpu, now) {
+        rows.use_slots(plan, &mut past.records, now);
+        if let Err(NoRoom { views: last, error }) = past.records.reserve(gpu, now) {
             if last.is_empty() {
                 self.refuse(error, now);
                 return Err(Vec::new());
@@ -249,15 +250,8 @@ impl Occluder {
             (self.without_room).extend(last.into_iter().map(|view| (view, retry)));
             return Err(self.with_room(views));
         }
-        rows.update(plan, frame, views, self.past(), known, now);
+        rows.update(plan, frame, views, past, known, now);
         Ok(())
-    }
-
-    fn past(&self) -> ViewHistory<'_> {
-        ViewHistory {
-            records: &self.history,
-            motions: &self.motions,
-        }
     }
 
     fn refuse(&mut self, error: CullError, now: u64) {
@@ -328,14 +322,10 @@ impl Occluder {
             }
             first_batch += late.plan.planned.keys.len();
             late.last_used = number.now;
-            let past = ViewHistory {
-                records: &self.history,
-                motions: &self.motions,
-            };
             let (rows, plan) = planner.occluded_rows();
             let known = rows.projections(plan).starting_at(index);
-            (late.plan).update(frame, plan, views, past, known, number.now);
-            if let Some(motion) = self.motions.get(&view.key) {
+            (late.plan).update(frame, plan, views, &self.past, known, number.now);
+            if let Some(motion) = self.past.motions.get(&view.key) {
                 late.motion = *motion;
             }
             late.runner.learn(gpu.device, number.now);
@@ -388,7 +378,7 @@ impl Occluder {
             // The rows of late lists share the views of the frame's.
             let inputs = Inputs {
                 store,
-                history: &self.history,
+                history: &self.past.records,
                 pyramid: Some(PyramidBuffers {
                     depths: late.pyramid.buffer(),
                     shape: late.pyramid.uniform(),
@@ -539,7 +529,7 @@ impl Occluder {
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let views = self.views.values();
         let late = views.flat_map(|late| late.runner.sizes().chain(late.pyramid.sizes()));
-        self.history.sizes().chain(late)
+        self.past.records.sizes().chain(late)
     }
 }
 

@@ -17,10 +17,9 @@ use core::ops::Range;
 use glam::{Affine3A, DMat4, Mat4};
 
 /// What the views of a frame have seen, and how they have moved.
-#[derive(Clone, Copy)]
-pub(in crate::cull) struct ViewHistory<'a> {
-    pub records: &'a History,
-    pub motions: &'a Motions,
+pub(in crate::cull) struct ViewHistory {
+    pub records: History,
+    pub motions: Motions,
 }
 
 impl OccludedRows {
@@ -33,7 +32,7 @@ impl OccludedRows {
 
     /// Whether only the projections of the rows differ from the frame before, in a frame whose plan
     /// is the same.
-    pub fn stay(&self, views: &[OcclusionView], past: ViewHistory<'_>) -> bool {
+    pub fn stay(&self, views: &[OcclusionView], past: &ViewHistory) -> bool {
         // A frozen view draws what it saw, wherever it looks.
         let cuts = |view: &OcclusionView| {
             let motion = past.motions.get(&view.key);
@@ -76,7 +75,7 @@ impl OccludedRows {
         plan: &mut Plan,
         frame: &CullFrame,
         views: &[OcclusionView],
-        past: ViewHistory<'_>,
+        past: &ViewHistory,
         mut known: KnownProjections<'_>,
         now: u64,
     ) {
