@@ -36,7 +36,7 @@ use core::ops::Range;
 use glam::Affine3A;
 use hashbrown::HashMap;
 use std::{borrow::Cow, sync::Arc};
-use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
+use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// What occlusion depends on.
 pub(in crate::cull) struct OccluderOptions {
@@ -99,9 +99,6 @@ struct LateView {
     plan: LatePlan,
     runner: Runner,
     pyramid: Pyramid,
-    /// The buffer of the pyramid, and its version.
-    depths: Buffer,
-    depths_version: Version,
     /// Number of batches before its own.
     first_batch: usize,
     /// Version of the frame's plan that `plan` follows.
@@ -112,15 +109,6 @@ struct LateView {
 }
 
 impl LateView {
-    /// The depth that its lists are compared with.
-    fn pyramid(&self) -> PyramidBuffers<'_> {
-        PyramidBuffers {
-            depths: self.pyramid.buffer(),
-            shape: self.pyramid.uniform(),
-            version: self.depths_version,
-        }
-    }
-
     fn has_batch(&self, batch: usize) -> bool {
         let batches = self.first_batch..self.first_batch + self.plan.planned.keys.len();
         batches.contains(&batch)
@@ -299,8 +287,6 @@ impl Occluder {
                     place.insert(LateView {
                         plan: LatePlan::default(),
                         runner: Runner::new(gpu.device, pipelines, self.options.survivor_capacity),
-                        depths: pyramid.buffer().clone(),
-                        depths_version: Version::new(),
                         pyramid,
                         first_batch: 0,
                         frame_plan: Version::new(),
@@ -340,10 +326,6 @@ impl Occluder {
                 let made = pyramid.prepare(gpu, builder, texture, first, size);
                 self.refusals.note_error(made, Missing::Occlusion);
             }
-            if late.depths != *late.pyramid.buffer() {
-                late.depths = late.pyramid.buffer().clone();
-                late.depths_version.bump();
-            }
         }
     }
 
@@ -379,11 +361,7 @@ impl Occluder {
             let inputs = Inputs {
                 store,
                 history: &self.past.records,
-                pyramid: Some(PyramidBuffers {
-                    depths: late.pyramid.buffer(),
-                    shape: late.pyramid.uniform(),
-                    version: late.depths_version,
-                }),
+                pyramid: Some(late.pyramid.buffers()),
                 shared,
             };
             let planned = &late.plan.planned;
@@ -467,7 +445,7 @@ impl Occluder {
 
     /// The depth that batch `batch` is compared with, counted as in [`Self::batch`].
     pub fn pyramid_of(&self, batch: usize) -> Option<PyramidBuffers<'_>> {
-        self.view_with(batch).map(LateView::pyramid)
+        self.view_with(batch).map(|late| late.pyramid.buffers())
     }
 
     fn view_with(&self, batch: usize) -> Option<&LateView> {

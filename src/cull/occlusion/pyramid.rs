@@ -9,8 +9,10 @@ use crate::cull::{
         kernel::KernelJob,
         limits::binding_limit,
         program::Program,
+        version::Version,
     },
     layout::{DepthPyramid, PYRAMID_TILE},
+    run::inputs::PyramidBuffers,
     shaders::{Composed, kernels},
 };
 use glam::UVec2;
@@ -119,6 +121,8 @@ impl PyramidBuilder {
 pub struct Pyramid {
     shape: DepthPyramid,
     texels: Growable,
+    /// Changes when the buffer of texels is replaced.
+    version: Version,
     uniform: Table,
     bound: Option<BoundDepth>,
 }
@@ -147,6 +151,7 @@ impl Pyramid {
         Ok(Self {
             shape,
             texels,
+            version: Version::new(),
             uniform,
             bound: None,
         })
@@ -218,7 +223,9 @@ impl Pyramid {
                 limit,
             });
         }
-        self.texels.reserve(gpu.device, bytes)?;
+        if self.texels.reserve(gpu.device, bytes)? {
+            self.version.bump();
+        }
         self.uniform.write(gpu, &[shape])?;
         self.shape = shape;
         let programs = [program].into_iter().chain(&builder.others);
@@ -271,6 +278,15 @@ impl Pyramid {
     #[must_use]
     pub fn uniform(&self) -> &Buffer {
         &self.uniform.gpu.buffer
+    }
+
+    /// What the late lists of a view bind.
+    pub(super) fn buffers(&self) -> PyramidBuffers<'_> {
+        PyramidBuffers {
+            depths: self.buffer(),
+            shape: self.uniform(),
+            version: self.version,
+        }
     }
 
     /// The shape.
