@@ -90,7 +90,7 @@ mod wind;
 mod withheld;
 
 #[cfg(feature = "animation")]
-pub use animation::{AnimationBaked, BakeAnimation};
+pub use animation::{AnimationBaked, BakeAnimation, ClipToBake};
 pub use animation::{
     AnimationError, AnimationPoses, AnimationSource, AnimationState, InstanceAnimation, PoseClip,
 };

@@ -228,7 +228,8 @@ impl MeshletBatch {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        (pipelines, kernels): (&Pipelines, Option<&ItemKernels>),
+        pipelines: &Pipelines,
+        kernels: Option<&ItemKernels>,
         form: Form,
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {

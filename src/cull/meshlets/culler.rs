@@ -15,9 +15,9 @@ use super::{
 use crate::{
     cull::{
         BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Gpu,
-        gpu::{limits::binding_limit, staging::StagingRing},
+        gpu::{limits::binding_limit, on_demand::RetryTimer, staging::StagingRing},
         layout::DrawCommand,
-        policy::{KEEP_FRAMES, RETRY_AFTER},
+        policy::KEEP_FRAMES,
     },
     meshlet::Meshlet,
 };
@@ -51,8 +51,8 @@ pub struct MeshletCuller {
     pub(super) first_late: usize,
     pub(super) frame: u64,
     uploaded: u64,
-    /// Batches that the device refused, and the frame in which it did.
-    pub(super) refused: HashMap<BatchKey, u64>,
+    /// Batches that the device refused.
+    pub(super) refused: HashMap<BatchKey, RetryTimer>,
     errors: Vec<CullError>,
 }
 
@@ -246,7 +246,7 @@ impl MeshletCuller {
             (None, false) => Form::Division,
         };
         let edit = self.items.edit();
-        let form = match self.pipelines.ready(gpu.device, (form, self.frame), edit) {
+        let form = match self.pipelines.ready(gpu.device, form, self.frame, edit) {
             Ok(true) => form,
             other => {
                 self.errors.extend(other.err());
@@ -254,7 +254,7 @@ impl MeshletCuller {
                 Form::Division
             }
         };
-        let prepared = batch.prepare(gpu, (&self.pipelines, kernels), form, &inputs);
+        let prepared = batch.prepare(gpu, &self.pipelines, kernels, form, &inputs);
         if let Err(error) = expanded {
             self.items.note("\"division\"", &error.to_string());
         }
@@ -267,19 +267,20 @@ impl MeshletCuller {
         }
     }
 
-    /// Notes that the device refused a batch: its survivors are drawn whole until it is tried again
-    /// [`RETRY_AFTER`] frames later.
+    /// Notes that the device refused a batch: its survivors are drawn whole until it is tried
+    /// again.
     pub(super) fn refuse(&mut self, key: BatchKey, error: CullError) {
         self.batches.remove(&key);
-        if self.refused.insert(key, self.frame).is_none() {
+        let retry = RetryTimer::start(self.frame);
+        if self.refused.insert(key, retry).is_none() {
             self.errors.push(error);
         }
     }
 
-    /// Whether the device refused a batch less than [`RETRY_AFTER`] frames ago.
+    /// Whether the device refused a batch, and is not to be asked for it yet.
     pub(super) fn is_refused(&self, key: BatchKey) -> bool {
-        let refused_in = self.refused.get(&key);
-        refused_in.is_some_and(|refused_in| self.frame < refused_in + RETRY_AFTER)
+        let retry = self.refused.get(&key);
+        retry.is_some_and(|retry| retry.waits(self.frame))
     }
 
     /// Errors of the device since the last call. The sets that they concern are drawn whole.
@@ -293,8 +294,8 @@ impl MeshletCuller {
     }
 
     /// How survivors are to be expanded.
-    #[must_use]
-    pub fn asked_expansion(&self) -> MeshletExpansion {
+    #[cfg(feature = "bevy")]
+    pub(crate) fn asked_expansion(&self) -> MeshletExpansion {
         self.items.way()
     }
 

@@ -31,7 +31,7 @@ pub struct MeshletRowCount {
     /// Number of triangles that the survivors would have if their level were drawn whole.
     pub whole_triangles: u64,
     /// Whether the survivors were drawn whole because their meshlets did not fit.
-    pub whole: bool,
+    pub is_whole: bool,
 }
 
 /// Counters of one frame.
@@ -58,8 +58,8 @@ pub(super) struct RowMeaning {
 impl RowMeaning {
     pub fn count(&self, result: &MeshletResult) -> MeshletRowCount {
         let survivors = u64::from(result.survivor_count);
-        let whole = result.whole != 0;
-        let tested = if whole {
+        let is_whole = result.whole != 0;
+        let tested = if is_whole {
             0
         } else {
             survivors * u64::from(self.meshlets)
@@ -79,7 +79,7 @@ impl RowMeaning {
             visible,
             triangles: result.triangle_count(),
             whole_triangles: survivors * u64::from(self.triangles),
-            whole,
+            is_whole,
         }
     }
 }

@@ -52,7 +52,7 @@ impl MeshletCuller {
             });
             let projection = culler.projection_in(view, &request.world_from_local);
             let draws_visible = meshlet_request.draws_visible.get(slot);
-            let lists = lists_of(culler, (meshlet_request.request, slot, view), draws_visible);
+            let lists = lists_of(culler, meshlet_request.request, slot, view, draws_visible);
             for (list, part) in lists {
                 let Some(range) = self.tables.range(mesh, part.level) else {
                     continue;
@@ -130,10 +130,12 @@ impl MeshletCuller {
 /// meshlets to test, with their lists.
 fn lists_of(
     culler: &Culler,
-    (request, slot, view): (usize, usize, u32),
+    request: usize,
+    slot: usize,
+    view: u32,
     draws_visible: Option<&bool>,
 ) -> impl Iterator<Item = (DrawList, DrawPart)> {
-    let parts_of = move |list| culler.draw_parts_of(request, (slot, view), list);
+    let parts_of = move |list| culler.draw_parts_of(request, slot, view, list);
     // Other views, and other requests of the view, have no late list.
     let lists: &'static [DrawList] = match (parts_of(DrawList::Late), draws_visible) {
         ([], _) => &[DrawList::Kept],

@@ -83,8 +83,9 @@ impl BoundingSphere {
     }
 
     /// A sphere with the same center, around both.
+    #[cfg(feature = "bevy")]
     #[must_use]
-    pub fn enlarged_around(mut self, other: Self) -> Self {
+    pub(crate) fn enlarged_around(mut self, other: Self) -> Self {
         let away = other.center.distance(self.center);
         self.radius = self.radius.max(away + other.radius);
         self

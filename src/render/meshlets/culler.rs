@@ -2,9 +2,8 @@
 
 use crate::{
     cull::{
-        BatchKey, CullError, Culler, DrawPart, Version,
+        BatchKey, CullError, Culler, DrawPart, RetryTimer, Version,
         meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions, MeshletRequest},
-        policy::RETRY_AFTER,
     },
     meshlet::MeshletMesh,
     render::{bindings::DrawVersion, culler::GpuCuller, settings::GpuCullingSettings},
@@ -29,8 +28,8 @@ pub(in crate::render) struct GpuMeshlets {
     pub culler: Option<MeshletCuller>,
     /// [`GpuCuller::generation`] of the culler that the stages follow.
     pub(super) culler_generation: u64,
-    /// The frame in which the device had no memory for the stages.
-    refused_in: Option<u64>,
+    /// Runs if the device had no memory for the stages.
+    retry: RetryTimer,
     pub(super) known: HashMap<MeshletsKey, KnownMeshlets>,
     /// The id of the newest mesh.
     pub(super) last_id: u64,
@@ -109,22 +108,20 @@ impl GpuMeshlets {
         device: &RenderDevice,
         room: MeshletOptions,
     ) {
+        let now = culling.extraction.frame;
         let is_new = self.culler_generation != culling.generation;
-        let tries_again = |refused_in| culling.frame >= refused_in + RETRY_AFTER;
-        if is_new || self.refused_in.is_some_and(tries_again) {
+        if is_new || self.retry.is_due(now) {
             let made = make_culler(culling, settings, device, room);
-            let mut refused_in = None;
-            if let Err(error) = &made {
-                refused_in = matches!(error, CullError::Gpu { .. }).then_some(culling.frame);
-                if is_new {
-                    error!(
-                        "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
-                    );
-                }
+            if let Err(error) = &made
+                && is_new
+            {
+                error!(
+                    "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
+                );
             }
             *self = Self {
                 culler_generation: culling.generation,
-                refused_in,
+                retry: RetryTimer::start_after(made.as_ref().err(), now),
                 last_id: self.last_id,
                 culler: made.ok().flatten(),
                 ..Self::default()

@@ -143,7 +143,7 @@ fn find_requests(
     for drawn in &draws.drawn {
         let entity = drawn.entity;
         let request = &draws.frame.requests[drawn.of.request];
-        if draws.is_expanded(entity) || culling.lists.unculled.contains(&entity) {
+        if draws.is_expanded(entity) || culling.extraction.lists.unculled.contains(&entity) {
             continue;
         }
         let Some(extracted) = entities.get(&entity) else {

@@ -217,7 +217,7 @@ impl CullingReport {
             sum.drawn += row.visible;
             sum.triangles += row.triangles;
             sum.whole_triangles += row.whole_triangles;
-            sum.rows_drawn_whole += u64::from(row.whole);
+            sum.rows_drawn_whole += u64::from(row.is_whole);
         }
     }
 

@@ -128,7 +128,7 @@ pub(in crate::render) fn finish_culling(
     let timer = clock.start(CpuStage::Finish);
     let (tier, recorded) = (culling.tier(), core::mem::take(&mut culling.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
-    let entities_read = culling.lists.entities_read;
+    let entities_read = culling.extraction.lists.entities_read;
     let Some(culler) = &mut culling.culler else {
         // The last report is of a device that is gone, or of settings that were refused.
         drop(timer);
