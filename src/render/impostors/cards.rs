@@ -8,7 +8,7 @@ use crate::render::{
 };
 use bevy::{
     camera::visibility::RenderLayers,
-    ecs::query::QueryData,
+    ecs::{query::QueryData, system::SystemParam},
     light::{NotShadowCaster, NotShadowReceiver},
     platform::collections::HashMap,
     prelude::*,
@@ -89,6 +89,65 @@ pub(super) struct ParentItem {
     receives_no_shadow: Has<NotShadowReceiver>,
 }
 
+/// Atlases, and what is made of them.
+#[derive(SystemParam)]
+pub(super) struct CardAssets<'w, 's> {
+    atlases: Res<'w, Assets<ImpostorAtlas>>,
+    events: MessageReader<'w, 's, AssetEvent<ImpostorAtlas>>,
+    meshes: ResMut<'w, Assets<Mesh>>,
+    images: ResMut<'w, Assets<Image>>,
+    materials: ResMut<'w, Assets<ImpostorMaterial>>,
+    made: ResMut<'w, Cards>,
+    device: Option<Res<'w, RenderDevice>>,
+    has_run: Local<'s, bool>,
+}
+
+impl CardAssets<'_, '_> {
+    /// Forgets what was made of other atlases.
+    fn refresh(&mut self) {
+        let Cards(made) = &mut *self.made;
+        // Only the GPU has the pictures: a lost device takes them along.
+        let is_new = (self.device.as_ref()).is_some_and(|device| device.is_changed());
+        if core::mem::replace(&mut *self.has_run, true) && is_new {
+            made.clear();
+        }
+        for event in self.events.read() {
+            if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
+                made.remove(id);
+            }
+        }
+    }
+
+    /// The components of a card; `None` if the atlas is not loaded.
+    fn card_of(
+        &mut self,
+        shown: &ImpostorAtlas3d,
+    ) -> Option<(
+        CardOf,
+        InstanceImpostor,
+        Mesh3d,
+        MeshMaterial3d<ImpostorMaterial>,
+    )> {
+        let atlas = self.atlases.get(&shown.atlas)?;
+        let Cards(made) = &mut *self.made;
+        let (mesh, material) = made.entry(shown.atlas.id()).or_insert_with(|| {
+            let material = self.materials.add(atlas.material(&mut self.images));
+            (self.meshes.add(atlas.card()), material)
+        });
+        let card = CardOf {
+            material: Some(material.id()),
+            below_pixels: shown.below_pixels,
+        };
+        let error = atlas.error(shown.below_pixels);
+        Some((
+            card,
+            InstanceImpostor { error },
+            Mesh3d(mesh.clone()),
+            MeshMaterial3d(material.clone()),
+        ))
+    }
+}
+
 /// Spawns cards, and despawns those that are not wanted any more.
 #[expect(
     clippy::too_many_arguments,
@@ -101,39 +160,18 @@ pub(super) fn give_cards(
     cards: Query<(Entity, &CardOf, Option<&ChildOf>)>,
     sharing: Query<(Entity, &SharedImpostor)>,
     mut removed: RemovedComponents<ImpostorAtlas3d>,
-    mut events: MessageReader<AssetEvent<ImpostorAtlas>>,
-    (mut meshes, mut images, mut materials): (
-        ResMut<Assets<Mesh>>,
-        ResMut<Assets<Image>>,
-        ResMut<Assets<ImpostorMaterial>>,
-    ),
-    (atlases, device): (Res<Assets<ImpostorAtlas>>, Option<Res<RenderDevice>>),
-    mut made: ResMut<Cards>,
+    mut assets: CardAssets,
     mut told: Local<Told<Entity>>,
-    mut has_run: Local<bool>,
 ) {
-    let Cards(made) = &mut *made;
-    // Only the GPU has the pictures: a lost device takes them along.
-    let is_new = device.is_some_and(|device| device.is_changed());
-    if core::mem::replace(&mut *has_run, true) && is_new {
-        made.clear();
-    }
-    for event in events.read() {
-        if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
-            made.remove(id);
-        }
-    }
+    assets.refresh();
     let has_removed = removed.read().count() > 0;
     if shown.is_empty() && !has_removed {
         return;
     }
     let mut wanted = HashMap::new();
     for item in &shown {
-        let ImpostorAtlas3d {
-            atlas,
-            below_pixels,
-        } = item.shown;
-        if !(*below_pixels > 0.0 && below_pixels.is_finite()) {
+        let below_pixels = item.shown.below_pixels;
+        if !(below_pixels > 0.0 && below_pixels.is_finite()) {
             if told.is_new(item.entity) {
                 warn!(
                     "ImpostorAtlas3d on {}: below_pixels is {below_pixels}, and must be finite and \
@@ -143,13 +181,9 @@ pub(super) fn give_cards(
             }
             continue;
         }
-        let Some(known) = atlases.get(atlas) else {
+        let Some(card) = assets.card_of(item.shown) else {
             continue;
         };
-        let (mesh, material) = made.entry(atlas.id()).or_insert_with(|| {
-            let material = materials.add(known.material(&mut images));
-            (meshes.add(known.card()), material)
-        });
         let is_part = |child: &Entity| {
             let child = parents.get(*child);
             !item.has_mesh && child.is_ok_and(|child| child.part.is_part())
@@ -172,17 +206,9 @@ pub(super) fn give_cards(
                 commands.entity(part).try_insert(shared);
             }
         }
-        let card = CardOf {
-            material: Some(material.id()),
-            below_pixels: *below_pixels,
-        };
-        let impostor = InstanceImpostor {
-            error: known.error(*below_pixels),
-        };
-        let drawn = (Mesh3d(mesh.clone()), MeshMaterial3d(material.clone()));
         // Cards of several parts are in the space of all, not in that of the first.
         let offset = (!item.has_mesh).then(InstanceOffset::default);
-        wanted.insert(parent, (card, impostor, drawn, offset));
+        wanted.insert(parent, (card, offset));
     }
     if has_removed {
         for (part, SharedImpostor(first)) in &sharing {
@@ -194,18 +220,18 @@ pub(super) fn give_cards(
     for (entity, card, parent) in &cards {
         let parent = parent.map(ChildOf::parent);
         let is_wanted = parent.is_some_and(|parent| {
-            let known = wanted.get(&parent).filter(|(known, ..)| known == card);
+            let known = wanted.get(&parent).filter(|(known, _)| known.0 == *card);
             known.is_some() && wanted.remove(&parent).is_some()
         });
         if !is_wanted {
             commands.entity(entity).try_despawn();
         }
     }
-    for (parent, (card, impostor, drawn, offset)) in wanted {
+    for (parent, (card, offset)) in wanted {
         let Ok(of) = parents.get(parent) else {
             continue;
         };
-        let mut card = commands.spawn((card, impostor, drawn, ChildOf(parent)));
+        let mut card = commands.spawn((card, ChildOf(parent)));
         if let Some(offset) = offset {
             card.insert(offset);
         }
