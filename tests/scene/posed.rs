@@ -46,11 +46,6 @@ pub fn poses() -> AnimationPoses {
     AnimationPoses::new([clip]).unwrap()
 }
 
-/// The pole in the clip.
-pub fn posed() -> Mesh {
-    in_pose(&mesh(), &joints(0.7))
-}
-
 /// A clip of the pole that moves. It takes eight ticks of the animations' clock: at any moment,
 /// instances that play it by themselves, each at a tick of its own, are in one of eight poses.
 pub fn moving() -> AnimationPoses {
