@@ -1,20 +1,16 @@
-//! Impostors: a forest whose far trees are pictures on two crossed cards, with their own material.
-//! The cards are tinted; the key `C` switches the tint.
+//! Impostors: a forest whose far trees are cards that show photographs of the tree. The cards are
+//! tinted; the key `C` switches the tint.
 //!
 //! It needs Bevy's feature `free_camera`.
 
 use bevy::{
-    asset::RenderAssetUsages,
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
     input::common_conditions::input_just_pressed,
     prelude::*,
-    render::render_resource::{Extent3d, TextureDimension, TextureFormat},
 };
-use bevy_gpu_culling::prelude::*;
-use core::f32::consts::FRAC_PI_2;
+use bevy_gpu_culling::{prelude::*, render::ImpostorMaterial};
 
-/// Height of a tree, and the least number of pixels that it is seen high as a mesh.
-const HEIGHT: f32 = 2.0;
+/// Trees that are seen at most this many pixels large are cards.
 const PIXELS: f32 = 50.0;
 
 /// Green of the needles, brown of the trunk, and the tint of the cards.
@@ -35,11 +31,14 @@ pub struct Count(pub u32);
 
 /// The example, as a plugin.
 pub fn scene(app: &mut App) {
-    app.add_plugins(FreeCameraPlugin)
+    app.add_plugins((FreeCameraPlugin, ImpostorPlugin))
         .add_systems(Startup, spawn)
         .add_systems(
             Update,
-            switch_tint.run_if(input_just_pressed(KeyCode::KeyC)),
+            (
+                tint_new_cards,
+                switch_tint.run_if(input_just_pressed(KeyCode::KeyC)),
+            ),
         );
 }
 
@@ -48,7 +47,6 @@ fn spawn(
     count: Res<Count>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
-    mut images: ResMut<Assets<Image>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let side = count.0.isqrt();
@@ -60,34 +58,23 @@ fn spawn(
         Transform::from_xyz(x * 1.4, height, z * 1.4).with_rotation(Quat::from_rotation_y(i as f32))
     });
     let set = InstanceSet::from_transforms(places)?.sorted();
-    commands
-        .spawn((
-            GpuInstances(sets.add(set)),
-            Mesh3d(meshes.add(tree()?)),
-            MeshMaterial3d(materials.add(StandardMaterial {
-                perceptual_roughness: 0.9,
-                ..default()
-            })),
-            InstanceLods {
-                fade: 0.2,
-                ..default()
-            },
-        ))
-        .with_child((
-            InstanceImpostor {
-                error: HEIGHT / PIXELS,
-            },
-            Mesh3d(meshes.add(cards()?)),
-            MeshMaterial3d(materials.add(StandardMaterial {
-                base_color: TINT,
-                base_color_texture: Some(images.add(picture())),
-                alpha_mode: AlphaMode::Mask(0.5),
-                // The light is in the picture.
-                unlit: true,
-                cull_mode: None,
-                ..default()
-            })),
-        ));
+    commands.spawn((
+        GpuInstances(sets.add(set)),
+        Mesh3d(meshes.add(tree()?)),
+        MeshMaterial3d(materials.add(StandardMaterial {
+            perceptual_roughness: 0.9,
+            ..default()
+        })),
+        BakeImpostor {
+            below_pixels: PIXELS,
+            sides: ImpostorSides::Above,
+            ..default()
+        },
+        InstanceLods {
+            fade: 0.2,
+            ..default()
+        },
+    ));
     commands.spawn((
         Camera3d::default(),
         FreeCamera::default(),
@@ -101,14 +88,26 @@ fn spawn(
     Ok(())
 }
 
-fn switch_tint(
-    impostors: Query<&MeshMaterial3d<StandardMaterial>, With<InstanceImpostor>>,
-    mut materials: ResMut<Assets<StandardMaterial>>,
+/// Cards come when the tree is photographed.
+fn tint_new_cards(
+    cards: Query<&MeshMaterial3d<ImpostorMaterial>, Added<InstanceImpostor>>,
+    mut materials: ResMut<Assets<ImpostorMaterial>>,
 ) {
-    for material in &impostors {
-        if let Some(mut material) = materials.get_mut(&material.0) {
-            let is_tinted = material.base_color == TINT;
-            material.base_color = if is_tinted { Color::WHITE } else { TINT };
+    for card in &cards {
+        if let Some(mut material) = materials.get_mut(&card.0) {
+            material.base.base_color = TINT;
+        }
+    }
+}
+
+fn switch_tint(
+    cards: Query<&MeshMaterial3d<ImpostorMaterial>>,
+    mut materials: ResMut<Assets<ImpostorMaterial>>,
+) {
+    for card in &cards {
+        if let Some(mut material) = materials.get_mut(&card.0) {
+            let is_tinted = material.base.base_color == TINT;
+            material.base.base_color = if is_tinted { Color::WHITE } else { TINT };
         }
     }
 }
@@ -131,47 +130,3 @@ fn tree() -> Result<Mesh> {
 
 /// Radius and base of the cones, which are 0.9 high.
 const CONES: [(f32, f32); 3] = [(0.6, 0.3), (0.48, 0.7), (0.34, 1.1)];
-
-/// Two upright rectangles that cross each other.
-fn cards() -> Result<Mesh> {
-    let card = Mesh::from(Rectangle::new(1.2, HEIGHT)).translated_by(Vec3::Y * (HEIGHT / 2.0));
-    let mut cards = card.clone();
-    cards.merge(&card.rotated_by(Quat::from_rotation_y(FRAC_PI_2)))?;
-    Ok(cards)
-}
-
-/// The tree from the side. An app would take a photo, or render its mesh.
-fn picture() -> Image {
-    const SIZE: u32 = 64;
-    let mut texels = Vec::new();
-    for row in 0..SIZE {
-        for column in 0..SIZE {
-            let at = |pixel: u32| (pixel as f32 + 0.5) / SIZE as f32;
-            let (x, y) = ((at(column) - 0.5) * 1.2, (1.0 - at(row)) * HEIGHT);
-            let in_cone = |(radius, base): &(f32, f32)| {
-                let up = (y - base) / 0.9;
-                (0.0..1.0).contains(&up) && x.abs() < radius * (1.0 - up)
-            };
-            let in_trunk = x.abs() < 0.08 && (0.0..0.5).contains(&y);
-            let (color, alpha) = match (CONES.iter().any(in_cone), in_trunk) {
-                (true, _) => (NEEDLES, 1.0),
-                (false, true) => (TRUNK, 1.0),
-                (false, false) => (NEEDLES, 0.0),
-            };
-            // As if the sun stood at the left.
-            let lit = color * (1.7 - x);
-            texels.extend(lit.with_alpha(alpha).to_u8_array());
-        }
-    }
-    Image::new(
-        Extent3d {
-            width: SIZE,
-            height: SIZE,
-            depth_or_array_layers: 1,
-        },
-        TextureDimension::D2,
-        texels,
-        TextureFormat::Rgba8UnormSrgb,
-        RenderAssetUsages::RENDER_WORLD,
-    )
-}

@@ -45,7 +45,8 @@
 //! 5. `expand`, `far_first` (the sort by depth), `choose` (which passes run), `occlusion`
 //! 6. `culler` (the frame), `multi_draws`, `meshlets`, `scatter` (what grows where)
 //!
-//! The cargo feature `testing` makes `layout`, `plan`, `policy` and `reference` public.
+//! The cargo feature `testing` makes `layout`, `occlusion`, `plan`, `policy` and `reference`
+//! public.
 
 mod choose;
 mod compaction;
@@ -62,6 +63,9 @@ pub(crate) mod layout;
 pub mod layout;
 pub mod meshlets;
 mod multi_draws;
+#[cfg(not(feature = "testing"))]
+mod occlusion;
+#[cfg(feature = "testing")]
 pub mod occlusion;
 mod pipelines;
 #[cfg(not(feature = "testing"))]
@@ -90,7 +94,11 @@ pub mod tune;
 #[cfg(feature = "bevy")]
 pub(crate) use gpu::kernel::{KernelJob, compile_kernel};
 #[cfg(feature = "bevy")]
-pub(crate) use gpu::{guard::guarded, limits::growing_size, on_demand::OnDemand};
+pub(crate) use gpu::{
+    guard::guarded,
+    limits::growing_size,
+    on_demand::{OnDemand, RetryTimer},
+};
 
 pub use choose::tuning::Tuning;
 pub use compaction::Compaction;
@@ -102,7 +110,7 @@ pub use compactor::{Compactor, CompactorOptions};
 pub(crate) use compactor::{Compactor, CompactorOptions};
 pub use culler::{
     Culler, CullerOptions, CullerWork, DrawSource, Follower, Frame, IndirectDraws, PassRecorder,
-    PlainPasses, Recorded,
+    PlainPasses, RecordedPasses,
 };
 pub use error::CullError;
 pub use expand::{Expander, Expansion};

@@ -80,13 +80,15 @@ pub mod prelude {
     pub use crate::render::MeshletMesh3d;
     #[cfg(feature = "bevy")]
     pub use crate::render::{
-        AggregateDetail, AnimationPoses, AnimationSource, AnimationState, CameraDetail,
-        CullingRadius, CullingReport, DetachedInstance, FreezeCulling, GpuCullingPlugin,
-        GpuCullingSettings, GpuCullingSystems, GpuInstances, InstanceAnimation, InstanceCommands,
-        InstanceImpostor, InstanceLod, InstanceLods, InstanceMeshUniforms, InstanceOcclusion,
-        InstanceOffset, InstanceScene, InstanceSceneReady, InstanceTint, InstanceTintPlugin,
-        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
-        NoOcclusionCulling, Scatter, TintedMaterial, TuningSource, ViewKind, Wind,
+        AggregateDetail, AnimationPoses, AnimationSource, AnimationState, BakeImpostor,
+        CameraDetail, CullingRadius, CullingReport, DetachedInstance, FreezeCulling,
+        GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems, GpuInstances, ImpostorAtlas,
+        ImpostorAtlas3d, ImpostorBaked, ImpostorPlugin, ImpostorSides, InstanceAnimation,
+        InstanceCommands, InstanceImpostor, InstanceLod, InstanceLods, InstanceMeshUniforms,
+        InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady, InstanceTint,
+        InstanceTintPlugin, InstanceUploadProgress, InstanceVisibilityRange, LodMesh,
+        NoInstanceSorting, NoOcclusionCulling, Scatter, TintedMaterial, TuningSource, ViewKind,
+        Wind,
     };
     #[cfg(feature = "animation")]
     pub use crate::render::{AnimationBaked, BakeAnimation};

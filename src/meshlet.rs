@@ -43,8 +43,6 @@ pub use data::{
 };
 pub use error::MeshletError;
 #[cfg(feature = "meshlets")]
-pub use file::{EXTENSION, VERSION};
-#[cfg(feature = "meshlets")]
 pub use lods::MeshLods;
 pub use settings::{LodSettings, MeshletSettings};
 #[cfg(feature = "meshlets")]

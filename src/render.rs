@@ -26,7 +26,8 @@
 //! `picking` casts rays at instances, on the CPU. `detach` makes entities of instances, and back.
 //!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
-//! `tint` is a material for sets and meshes, with its own plugin.
+//! `tint` is a material for sets and meshes, and `impostors` photographs meshes for cards: each has
+//! its own plugin.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
 mod animation;
@@ -53,6 +54,7 @@ mod gpu;
 mod gpu_written;
 mod groups;
 mod history;
+mod impostors;
 mod lods;
 mod materials;
 mod mesh_metadata;
@@ -88,7 +90,7 @@ mod wind;
 mod withheld;
 
 #[cfg(feature = "animation")]
-pub use animation::{AnimationBaked, BakeAnimation};
+pub use animation::{AnimationBaked, BakeAnimation, ClipToBake};
 pub use animation::{
     AnimationError, AnimationPoses, AnimationSource, AnimationState, InstanceAnimation, PoseClip,
 };
@@ -102,6 +104,10 @@ pub use detach::{DetachedInstance, InstanceCommands};
 #[cfg(feature = "gizmos")]
 pub use gizmos::{CullingGizmoConfigGroup, CullingGizmosPlugin, ShowCullingGizmos};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
+pub use impostors::{
+    BakeImpostor, ImpostorAtlas, ImpostorAtlas3d, ImpostorAtlasLoader, ImpostorAtlasSaver,
+    ImpostorBaked, ImpostorCard, ImpostorError, ImpostorMaterial, ImpostorPlugin, ImpostorSides,
+};
 pub use lods::{
     AggregateDetail, InstanceImpostor, InstanceLod, InstanceLods, InstanceVisibilityRange, LodMesh,
 };

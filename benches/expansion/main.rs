@@ -18,7 +18,7 @@ mod row;
 use anyhow::{Context, Result, bail, ensure};
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
-    expand::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources},
+    expand::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, SourceCount},
 };
 use clap::{Parser, ValueEnum};
 use common::{Gpu, parse_count, reader::Reader, stats::Times};
@@ -390,7 +390,7 @@ impl Bench {
         let gpu = &self.gpu;
         let source = ExpandInput {
             counts: Some(&input.counts),
-            sources: Sources::Known(input.sources),
+            sources: SourceCount::Known(input.sources),
         };
         // The size must be this case's, so give up what another case needed.
         expander.shrink(&gpu.device);

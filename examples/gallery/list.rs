@@ -50,6 +50,7 @@ mod tint;
 mod wind;
 
 use bevy::prelude::*;
+use bevy_gpu_culling::prelude::InstanceImpostor;
 
 /// A small example, and what its picture needs.
 #[derive(Clone, Copy)]
@@ -114,7 +115,13 @@ pub const EXAMPLES: [Example; 23] = [
         is_ready: herd::is_ready,
         ..example!(herd, 700)
     },
-    example!(impostors, 2_000),
+    Example {
+        is_ready: |world| {
+            let mut cards = world.query_filtered::<(), With<InstanceImpostor>>();
+            cards.iter(world).next().is_some()
+        },
+        ..example!(impostors, 2_000)
+    },
     example!(lod, 400),
     example!(minimal),
     example!(motion_blur),

@@ -3,8 +3,8 @@
 //! a page per example.
 //!
 //! ```sh
-//! cargo run --example gallery --features animation,meshlets,picking                  # lists the examples
-//! cargo run --example gallery --features animation,meshlets,picking -- tint --out tint.png
+//! cargo run --example gallery --features animation,meshlets,picking,testing                  # lists the examples
+//! cargo run --example gallery --features animation,meshlets,picking,testing -- tint --out tint.png
 //! ```
 //!
 //! * `list`, `still`: the examples, what their pictures need, and versions to compare with.

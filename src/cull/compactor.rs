@@ -123,7 +123,7 @@ impl Compactor {
     ) -> Result<(), CullError> {
         self.version.bump();
         self.prepared += 1;
-        let prepared = self.prepare_batches((device, queue), plan, pages);
+        let prepared = self.prepare_batches(Gpu::new(device, queue), plan, pages);
         if prepared.is_err() {
             self.batches.clear();
         }
@@ -132,24 +132,23 @@ impl Compactor {
 
     fn prepare_batches(
         &mut self,
-        (device, queue): (&Device, &Queue),
+        gpu: Gpu<'_>,
         plan: &Plan,
         pages: &[Buffer],
     ) -> Result<(), CullError> {
-        self.make_bounds((device, queue), plan, pages)?;
+        self.make_bounds(gpu, plan, pages)?;
         self.batches.truncate(plan.batches.len());
         while self.batches.len() < plan.batches.len() {
-            self.batches.push(GpuBatch::new(device)?);
+            self.batches.push(GpuBatch::new(gpu.device)?);
         }
-        self.tables.start(device, core::iter::once(plan))?;
-        let gpu = Gpu::new(device, queue);
+        self.tables.start(gpu.device, core::iter::once(plan))?;
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
             let Some(instances) = pages.get(plan.page) else {
                 continue;
             };
             let max = max_ids(plan, self.pipelines.compaction);
             let capacity = max.clamp(1, u64::from(u32::MAX)) as u32;
-            batch.resize_arena(|arena| arena.reserve(device, capacity))?;
+            batch.resize_arena(|arena| arena.reserve(gpu.device, capacity))?;
             // No plan of a compactor has scales: something that is never read stands in for them.
             let page = PageBuffers {
                 instances,
@@ -165,12 +164,11 @@ impl Compactor {
                 projections: &[],
                 shared: None,
             };
-            let inputs = (&mut self.tables, &inputs);
             let frame = FrameNumber {
                 mended_in: self.prepared,
                 ..FrameNumber::default()
             };
-            batch.prepare(gpu, &self.pipelines, plan, frame, inputs)?;
+            batch.prepare(gpu, &self.pipelines, plan, frame, &mut self.tables, &inputs)?;
         }
         self.tables.upload(gpu);
         Ok(())
@@ -179,7 +177,7 @@ impl Compactor {
     /// Makes the bounds of all blocks of the plan, if the compaction reads them.
     fn make_bounds(
         &mut self,
-        (device, queue): (&Device, &Queue),
+        gpu: Gpu<'_>,
         plan: &Plan,
         pages: &[Buffer],
     ) -> Result<(), CullError> {
@@ -206,19 +204,15 @@ impl Compactor {
                 .iter()
                 .map(|job| job.first_bound + job.block_count)
                 .max();
-            let bounds = guarded(device, "gpu_culling bounds", || {
-                device.create_buffer(&BufferDescriptor {
+            let bounds = guarded(gpu.device, "gpu_culling bounds", || {
+                gpu.device.create_buffer(&BufferDescriptor {
                     label: Some("gpu_culling bounds"),
                     size: u64::from(blocks.unwrap_or(1)) * size_of::<Bound>() as u64,
                     usage: BufferUsages::STORAGE,
                     mapped_at_creation: false,
                 })
             })?;
-            builder.run(
-                Gpu::new(device, queue),
-                [instances, instances, &bounds],
-                &jobs,
-            )?;
+            builder.run(gpu, [instances, instances, &bounds], &jobs)?;
             self.page_bounds.push(bounds);
         }
         Ok(())

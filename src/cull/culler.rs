@@ -10,7 +10,7 @@ mod self_test;
 mod work;
 
 pub use draws::{DrawSource, IndirectDraws};
-pub use frame::{Follower, Frame, PassRecorder, PlainPasses, Recorded};
+pub use frame::{Follower, Frame, PassRecorder, PlainPasses, RecordedPasses};
 pub use work::CullerWork;
 
 use crate::cull::{

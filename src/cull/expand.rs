@@ -20,7 +20,7 @@ mod study;
 mod support;
 
 pub use expander::Expander;
-pub use options::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources};
+pub use options::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, SourceCount};
 pub use report::ExpandReport;
 
 use crate::cull::CullingTier;

@@ -7,13 +7,16 @@ mod kernels;
 
 use crate::cull::{
     CullError, CullingTier, Refusal,
-    gpu::{Gpu, on_demand::OnDemand},
+    gpu::{
+        Gpu,
+        on_demand::{OnDemand, RetryTimer},
+    },
     layout::FarFirstJob,
     plan::{
         planned::{BatchKey, PlannedBatches},
         planner::Planner,
     },
-    policy::{KEEP_FRAMES, RETRY_AFTER},
+    policy::KEEP_FRAMES,
     refusal::{Missing, Refusals},
     run::Runner,
     store::InstanceStore,
@@ -33,8 +36,8 @@ pub(super) struct FarFirst {
     batches: HashMap<BatchKey, SortBatch>,
     /// The batches of the current frame that have far-first rows.
     keys: Vec<BatchKey>,
-    /// Batches whose buffers the device refused, and the frame in which it did.
-    refused: HashMap<BatchKey, u64>,
+    /// Batches whose buffers the device refused.
+    refused: HashMap<BatchKey, RetryTimer>,
     refusals: Refusals,
     uploaded: u64,
 }
@@ -76,13 +79,15 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        (planner, runner, store): (&Planner, &Runner, &InstanceStore),
+        planner: &Planner,
+        runner: &Runner,
+        store: &InstanceStore,
     ) {
         self.keys.clear();
         if self.tier != CullingTier::Cpu && planner.has_far_first() {
             let planned = planner.planned();
             for index in 0..planned.keys.len() {
-                self.try_batch(gpu, now, (planned, runner, store), index);
+                self.try_batch(gpu, now, planned, runner, store, index);
             }
         }
         if self.batches.len() > self.keys.len() {
@@ -95,24 +100,25 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        all: (&PlannedBatches, &Runner, &InstanceStore),
+        planned: &PlannedBatches,
+        runner: &Runner,
+        store: &InstanceStore,
         index: usize,
     ) {
-        let (planned, ..) = all;
         let key = planned.keys[index];
         let plan = &planned.plan.batches[index];
         let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
         let before = self.refused.get(&key).copied();
-        if jobs.is_empty() || before.is_some_and(|refused_in| now < refused_in + RETRY_AFTER) {
+        if jobs.is_empty() || before.is_some_and(|retry| retry.waits(now)) {
             return;
         }
-        match self.prepare_batch(gpu, now, all, key, &jobs) {
+        match self.prepare_batch(gpu, now, runner, store, key, &jobs) {
             Ok(()) => {
                 self.refused.remove(&key);
             }
             Err(error) => {
                 self.batches.remove(&key);
-                self.refused.insert(key, now);
+                self.refused.insert(key, RetryTimer::start(now));
                 if before.is_none() {
                     self.refusals.push(error, Missing::Order);
                 }
@@ -124,7 +130,8 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        (_, runner, store): (&PlannedBatches, &Runner, &InstanceStore),
+        runner: &Runner,
+        store: &InstanceStore,
         key: BatchKey,
         jobs: &[FarFirstJob],
     ) -> Result<(), CullError> {

@@ -19,4 +19,5 @@ mod projection;
 mod pyramid;
 mod rows;
 
+#[cfg(feature = "testing")]
 pub use pyramid::{Pyramid, PyramidBuilder};

@@ -13,10 +13,10 @@ pub(super) mod tables;
 
 use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
-    gpu::{Gpu, limits::binding_limit, version::Version},
+    gpu::{Gpu, limits::binding_limit, on_demand::RetryTimer, version::Version},
     pipelines::Pipelines,
     plan::planned::{BatchKey, PlannedBatches},
-    policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
+    policy::{COUNT_EVERY, KEEP_FRAMES},
     refusal::{Missing, Refusals},
     run::history::History,
     store::InstanceStore,
@@ -55,8 +55,8 @@ pub(super) struct Runner {
     /// Number of ids that one binding holds.
     max_survivors: u64,
     batches: HashMap<BatchKey, GpuBatch>,
-    /// Batches that the device refused, and the frame in which it did.
-    refused: HashMap<BatchKey, u64>,
+    /// Batches that the device refused.
+    refused: HashMap<BatchKey, RetryTimer>,
     readback: Readback,
     /// The newest counters, unless somebody has taken them.
     counts: FrameCounts,
@@ -123,7 +123,8 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &PlannedBatches,
-        (tables, from): (&mut FrameTables, Inputs<'_>),
+        tables: &mut FrameTables,
+        from: Inputs<'_>,
         frame: FrameNumber,
     ) {
         let keys = &planned.keys;
@@ -131,7 +132,7 @@ impl Runner {
             self.refused.retain(|key, _| keys.contains(key));
         }
         for index in 0..keys.len() {
-            self.try_batch(gpu, planned, (tables, from), frame, index);
+            self.try_batch(gpu, planned, tables, from, frame, index);
         }
         if self.batches.len() > keys.len() {
             self.batches
@@ -139,26 +140,25 @@ impl Runner {
         }
     }
 
-    /// Prepares a batch. If the device refuses it, its sets are not drawn, and it is tried again
-    /// [`RETRY_AFTER`] frames later.
+    /// Prepares a batch. If the device refuses it, its sets are not drawn until it is tried again.
     fn try_batch(
         &mut self,
         gpu: Gpu<'_>,
         planned: &PlannedBatches,
-        (tables, from): (&mut FrameTables, Inputs<'_>),
+        tables: &mut FrameTables,
+        from: Inputs<'_>,
         frame: FrameNumber,
         index: usize,
     ) {
         let key = planned.keys[index];
         let before = self.refused.get(&key).copied();
-        if before.is_some_and(|refused_in| frame.now < refused_in + RETRY_AFTER) {
+        if before.is_some_and(|retry| retry.waits(frame.now)) {
             return;
         }
-        match self.prepare_batch(gpu, planned, (tables, from), frame, index) {
-            Ok(()) if before.is_some() => {
+        match self.prepare_batch(gpu, planned, tables, from, frame, index) {
+            Ok(()) => {
                 self.refused.remove(&key);
             }
-            Ok(()) => {}
             Err(error) => {
                 if before.is_none() {
                     let rows = planned
@@ -171,7 +171,7 @@ impl Runner {
                     self.refusals.push(error, Missing::Requests(requests));
                 }
                 self.batches.remove(&key);
-                self.refused.insert(key, frame.now);
+                self.refused.insert(key, RetryTimer::start(frame.now));
             }
         }
     }
@@ -180,7 +180,8 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &PlannedBatches,
-        (tables, from): (&mut FrameTables, Inputs<'_>),
+        tables: &mut FrameTables,
+        from: Inputs<'_>,
         frame: FrameNumber,
         index: usize,
     ) -> Result<(), CullError> {
@@ -195,8 +196,8 @@ impl Runner {
         batch.last_used = frame.now;
         let pipelines = self.pipelines.get(self.active);
         let compaction = pipelines.map(|pipelines| pipelines.compaction);
-        let sizes = (self.first_capacity, self.max_survivors);
-        let needs = ArenaNeeds::of(plan, compaction, sizes);
+        let (first, limit) = (self.first_capacity, self.max_survivors);
+        let needs = ArenaNeeds::of(plan, compaction, first, limit);
         let fit = batch.resize_arena(|arena| arena.fit(gpu.device, needs, frame.now));
         match batch.survivor_capacity() {
             0 => fit?,
@@ -212,8 +213,7 @@ impl Runner {
                 projections: &planned.plan.projections,
                 shared: from.shared,
             };
-            let inputs = (tables, &inputs);
-            self.uploaded += batch.prepare(gpu, pipelines, plan, frame, inputs)?;
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame, tables, &inputs)?;
             return Ok(());
         }
         let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;
@@ -306,7 +306,7 @@ impl Runner {
                 continue;
             };
             let limit = self.max_survivors;
-            let learned = batch.resize_arena(|arena| arena.learn(device, (*needed, limit), now));
+            let learned = batch.resize_arena(|arena| arena.learn(device, *needed, limit, now));
             self.refusals.note_error(learned, Missing::Room);
             self.may_overflow |= batch.may_overflow(*needed);
         }

@@ -3,6 +3,8 @@
 mod belt;
 pub(super) mod bounds;
 mod fill;
+#[cfg(feature = "testing")]
+mod inspect;
 mod pages;
 mod previous;
 pub(crate) mod region;

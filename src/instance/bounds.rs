@@ -26,7 +26,21 @@ pub struct InstanceBounds {
     pub max_scale: f32,
 }
 
+impl Default for InstanceBounds {
+    /// The bounds of no instance.
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl InstanceBounds {
+    /// The bounds of no instance.
+    pub(super) const EMPTY: Self = Self {
+        min: Vec3::INFINITY,
+        max: Vec3::NEG_INFINITY,
+        max_scale: 0.0,
+    };
+
     /// The center of the box.
     #[must_use]
     pub fn center(&self) -> Vec3 {

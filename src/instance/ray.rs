@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use glam::Vec3;
 
-use super::InstanceSet;
-use super::spatial_index::{FANOUT, Node, SpatialIndex, nodes};
+use super::spatial_index::{FANOUT, SpatialIndex, bounds_of, nodes, sphere_of};
+use super::{InstanceBounds, InstanceSet};
 
 /// A ray in the space of a set. Distances along it are multiples of `direction`, which may have any
 /// length but 0.
@@ -18,11 +18,11 @@ pub struct InstanceRay {
     pub direction: Vec3,
 }
 
-impl Node {
+impl InstanceBounds {
     /// The distance at which a ray enters the box, which reaches `reach` times the scale further on
     /// each side; 0 if the ray starts inside.
     fn entered_by(&self, ray: &Slabs, reach: f32) -> Option<f32> {
-        let reach = Vec3::splat(reach * self.scale);
+        let reach = Vec3::splat(reach * self.max_scale);
         let to_min = (self.min - reach - ray.origin) * ray.per_unit;
         let to_max = (self.max + reach - ray.origin) * ray.per_unit;
         let enter = to_min.min(to_max).max_element().max(0.0);
@@ -86,10 +86,10 @@ impl SpatialIndex {
     /// [`nearest`](Self::nearest). This needs no index, and is true for all that `nearest` finds.
     #[must_use]
     pub fn enters(set: &InstanceSet, ray: InstanceRay, sphere: (Vec3, f32), limit: f32) -> bool {
-        let Some(node) = Node::around_all(set) else {
+        let Some(bounds) = bounds_of(set) else {
             return false;
         };
-        let enter = node.entered_by(&Slabs::new(ray), reach(sphere));
+        let enter = bounds.entered_by(&Slabs::new(ray), reach(sphere));
         enter.is_some_and(|enter| enter < limit)
     }
 
@@ -170,22 +170,12 @@ fn reach((center, radius): (Vec3, f32)) -> f32 {
 }
 
 /// The distance at which a ray enters the sphere of an instance; 0 if it starts inside.
-fn entered(
-    set: &InstanceSet,
-    index: usize,
-    ray: InstanceRay,
-    (center, radius): (Vec3, f32),
-) -> Option<f32> {
+fn entered(set: &InstanceSet, index: usize, ray: InstanceRay, sphere: (Vec3, f32)) -> Option<f32> {
     /// Rounding must not lose a hit.
     const SLACK: f32 = 1.0001;
-    let instance = &set.packed()[index];
-    let scale = set.channels.scale(index);
-    let offset = match center == Vec3::ZERO {
-        true => Vec3::ZERO,
-        false => instance.rotation() * (center * scale),
-    };
-    let to_center = instance.position() + offset - ray.origin;
-    let radius = radius * scale.max_element() * SLACK;
+    let (center, radius) = sphere_of(set, index, sphere);
+    let to_center = center - ray.origin;
+    let radius = radius * SLACK;
     let length_squared = ray.direction.length_squared();
     let middle = to_center.dot(ray.direction) / length_squared;
     let apart = to_center - ray.direction * middle;

@@ -2,8 +2,8 @@
 
 use glam::{Mat4, Vec2, Vec3, Vec4, Vec4Swizzles};
 
-use super::InstanceSet;
-use super::spatial_index::{FANOUT, Node, SpatialIndex, nodes};
+use super::spatial_index::{FANOUT, SpatialIndex, bounds_of, nodes, sphere_of};
+use super::{InstanceBounds, InstanceSet};
 
 /// A part of space. Functions that take one say whether it is in the space of a set or in the
 /// world.
@@ -81,7 +81,7 @@ impl InstanceRegion {
 
     /// Whether the region has no, some or all points of a box that is `reach` larger on each side.
     /// For "all", the box is `inner` larger.
-    fn relation(&self, node: &Node, reach: f32, inner: f32) -> Relation {
+    fn relation(&self, node: &InstanceBounds, reach: f32, inner: f32) -> Relation {
         let is_outside = match self {
             Self::Box { min, max } => {
                 let (low, high) = (node.min - reach, node.max + reach);
@@ -119,7 +119,7 @@ impl InstanceRegion {
 }
 
 /// The corner of a node that lies furthest in a direction.
-fn corner(node: &Node, direction: Vec3) -> Vec3 {
+fn corner(node: &InstanceBounds, direction: Vec3) -> Vec3 {
     Vec3::select(direction.cmpge(Vec3::ZERO), node.max, node.min)
 }
 
@@ -137,11 +137,11 @@ impl SpatialIndex {
     /// finds something in.
     #[must_use]
     pub fn reaches(set: &InstanceSet, region: &InstanceRegion, sphere: (Vec3, f32)) -> bool {
-        let Some(node) = Node::around_all(set) else {
+        let Some(bounds) = bounds_of(set) else {
             return false;
         };
-        let reach = (sphere.0.length() + sphere.1) * node.scale;
-        region.normalized().relation(&node, reach, 0.0) != Relation::Outside
+        let reach = (sphere.0.length() + sphere.1) * bounds.max_scale;
+        region.normalized().relation(&bounds, reach, 0.0) != Relation::Outside
     }
 
     /// Calls `found` with the index of each instance whose sphere touches a region of the set's
@@ -189,10 +189,10 @@ impl SpatialIndex {
                 if node.min.x > node.max.x {
                     continue;
                 }
-                let inner = away * node.scale;
+                let inner = away * node.max_scale;
                 let relation = match known {
                     Relation::Inside => known,
-                    _ => region.relation(node, inner + radius * node.scale, inner),
+                    _ => region.relation(node, inner + radius * node.max_scale, inner),
                 };
                 if relation != Relation::Outside {
                     open.push((level, index, relation));
@@ -212,12 +212,8 @@ impl SpatialIndex {
                 let packed = &set.packed()[instance];
                 let is_found = !packed.is_hidden()
                     && (relation == Relation::Inside || {
-                        let scale = set.channels.scale(instance);
-                        let offset = match center == Vec3::ZERO {
-                            true => Vec3::ZERO,
-                            false => packed.rotation() * (center * scale),
-                        };
-                        region.touches(packed.position() + offset, radius * scale.max_element())
+                        let (center, radius) = sphere_of(set, instance, sphere);
+                        region.touches(center, radius)
                     });
                 if is_found {
                     found(instance as u32);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use glam::Vec3;
 
-use super::{InstanceSet, PackedInstance, SetChanges};
+use super::{InstanceBounds, InstanceSet, SetChanges};
 use crate::parallel;
 
 /// Number of instances in a leaf, and of nodes in a node above.
@@ -38,61 +38,9 @@ pub(super) const FANOUT: usize = 32;
 pub struct SpatialIndex {
     lineage: u64,
     revision: u64,
-    /// The leaves first. The last level has at most [`FANOUT`] nodes.
-    pub(super) levels: Vec<Vec<Node>>,
-}
-
-/// A box around positions, and the largest scale of any axis; empty if `min` is above `max`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Node {
-    pub min: Vec3,
-    pub max: Vec3,
-    pub scale: f32,
-}
-
-impl Default for Node {
-    fn default() -> Self {
-        Self {
-            min: Vec3::INFINITY,
-            max: Vec3::NEG_INFINITY,
-            scale: 0.0,
-        }
-    }
-}
-
-impl Node {
-    /// The box around the visible ones of these instances.
-    fn around(instances: &[PackedInstance], scales: impl Iterator<Item = f32>) -> Self {
-        let mut node = Self::default();
-        for (instance, scale) in instances.iter().zip(scales) {
-            if !instance.is_hidden() {
-                node = node.union(Self {
-                    min: instance.position(),
-                    max: instance.position(),
-                    scale,
-                });
-            }
-        }
-        node
-    }
-
-    /// The box around a set's instances; `None` if none is on the CPU.
-    pub fn around_all(set: &InstanceSet) -> Option<Self> {
-        let bounds = set.bounds().filter(|_| !set.packed().is_empty())?;
-        Some(Self {
-            min: bounds.min,
-            max: bounds.max,
-            scale: bounds.max_scale,
-        })
-    }
-
-    fn union(self, other: Self) -> Self {
-        Self {
-            min: self.min.min(other.min),
-            max: self.max.max(other.max),
-            scale: self.scale.max(other.scale),
-        }
-    }
+    /// The bounds of runs of visible instances, the leaves first. The last level has at most
+    /// [`FANOUT`] nodes.
+    pub(super) levels: Vec<Vec<InstanceBounds>>,
 }
 
 impl SpatialIndex {
@@ -139,7 +87,7 @@ impl SpatialIndex {
                 self.levels.push(Vec::new());
             }
             let is_new = self.levels[level].is_empty();
-            self.levels[level].resize(nodes, Node::default());
+            self.levels[level].resize(nodes, InstanceBounds::EMPTY);
             if is_new && level > 0 {
                 self.refit_level(level, 0, nodes);
             }
@@ -177,20 +125,51 @@ impl SpatialIndex {
         for (at, node) in above[0][start..end].iter_mut().enumerate() {
             let first = (start + at) * FANOUT;
             let children = &below[first..(first + FANOUT).min(below.len())];
-            *node = (children.iter().copied()).fold(Node::default(), Node::union);
+            *node = union_of(children.iter().copied());
         }
     }
 }
 
-/// The box around the instances of a leaf.
-fn leaf_of(set: &InstanceSet, leaf: usize) -> Node {
+fn union_of(all: impl Iterator<Item = InstanceBounds>) -> InstanceBounds {
+    all.fold(InstanceBounds::EMPTY, InstanceBounds::union)
+}
+
+/// The bounds of the visible instances of a leaf.
+fn leaf_of(set: &InstanceSet, leaf: usize) -> InstanceBounds {
     let range = leaf * FANOUT..((leaf + 1) * FANOUT).min(set.packed().len());
-    let scales = range.clone().map(|at| set.channels.scale(at).max_element());
-    Node::around(&set.packed()[range], scales)
+    let instances = set.packed()[range.clone()].iter().zip(range);
+    let visible = instances.filter(|(instance, _)| !instance.is_hidden());
+    union_of(
+        visible
+            .map(|(instance, at)| InstanceBounds::of(instance.position(), set.channels.scale(at))),
+    )
+}
+
+/// The bounds of a set's instances; `None` if none is on the CPU.
+pub(super) fn bounds_of(set: &InstanceSet) -> Option<InstanceBounds> {
+    set.bounds().filter(|_| !set.packed().is_empty())
+}
+
+/// The sphere of an instance, in the set's space, of a sphere around the mesh.
+pub(super) fn sphere_of(
+    set: &InstanceSet,
+    index: usize,
+    (center, radius): (Vec3, f32),
+) -> (Vec3, f32) {
+    let instance = &set.packed()[index];
+    let scale = set.channels.scale(index);
+    let offset = match center == Vec3::ZERO {
+        true => Vec3::ZERO,
+        false => instance.rotation() * (center * scale),
+    };
+    (instance.position() + offset, radius * scale.max_element())
 }
 
 /// The nodes in a range of indices, as far as they exist.
-pub(super) fn nodes(level: &[Node], range: Range<usize>) -> impl Iterator<Item = (usize, &Node)> {
+pub(super) fn nodes(
+    level: &[InstanceBounds],
+    range: Range<usize>,
+) -> impl Iterator<Item = (usize, &InstanceBounds)> {
     let range = range.start..range.end.min(level.len());
     range.clone().zip(&level[range])
 }

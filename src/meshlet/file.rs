@@ -11,15 +11,10 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// File name extension of meshlet files.
-pub const EXTENSION: &str = "meshlets";
-/// Version of the files that this build writes; it reads no other version.
-pub const VERSION: u32 = 2;
-
 const FILE: MeshFile = MeshFile {
     kind: FileKind {
         magic: *b"GPUMSHLT",
-        version: VERSION,
+        version: MeshletMesh::FILE_VERSION,
     },
     foreign: |found| MeshletError::NotMeshlets { found },
 };
@@ -44,6 +39,11 @@ struct Record([f32; 4], u32, u32);
 struct LevelRecord(u32, f32);
 
 impl MeshletMesh {
+    /// File name extension.
+    pub const FILE_EXTENSION: &str = "meshlets";
+    /// Version of the files that this build writes; it reads no other version.
+    pub const FILE_VERSION: u32 = 2;
+
     /// The bytes of a file.
     ///
     /// # Errors

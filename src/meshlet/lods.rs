@@ -36,7 +36,7 @@ pub struct MeshLods {
 const FILE: MeshFile = MeshFile {
     kind: FileKind {
         magic: *b"GPUMLODS",
-        version: MeshLods::VERSION,
+        version: MeshLods::FILE_VERSION,
     },
     foreign: |found| MeshletError::NotLods { found },
 };
@@ -54,9 +54,9 @@ impl MeshLods {
     /// Largest number of levels.
     pub const MAX: usize = LodSettings::MAX_LEVELS as usize;
     /// File name extension.
-    pub const EXTENSION: &str = "lods";
+    pub const FILE_EXTENSION: &str = "lods";
     /// Version of the files that this build writes; it reads no other version.
-    pub const VERSION: u32 = 1;
+    pub const FILE_VERSION: u32 = 1;
 
     /// Makes the levels of a mesh ([`MeshData::simplified`]).
     ///

@@ -26,7 +26,7 @@ mod table;
 mod texture;
 
 #[cfg(feature = "animation")]
-pub use bake::{AnimationBaked, BakeAnimation};
+pub use bake::{AnimationBaked, BakeAnimation, ClipToBake};
 pub use component::{AnimationSource, InstanceAnimation};
 pub use error::AnimationError;
 pub use poses::{AnimationPoses, PoseClip};

@@ -29,8 +29,8 @@ use super::{
     set_draws::{Drawn, SetDraws},
 };
 use crate::cull::{
-    CullError, Culler, CullingTier, DrawList, Gpu, IndirectDraws, MultiDraws, OnDemand, Version,
-    policy::RETRY_AFTER,
+    CullError, Culler, CullingTier, DrawList, Gpu, IndirectDraws, MultiDraws, OnDemand, RetryTimer,
+    Version,
 };
 use bevy::{log::warn_once, prelude::*};
 use find::Found;
@@ -43,8 +43,8 @@ pub(super) struct BatchSets {
     found: Found,
     /// Empty before the first batch set.
     draws: OnDemand<MultiDraws>,
-    /// The frame in which the device refused them.
-    refused_in: Option<u64>,
+    /// Runs if the device refused them.
+    retry: RetryTimer,
     /// Bytes uploaded since [`Self::take_uploaded`].
     uploaded: u64,
     /// What the batch sets were made from.
@@ -112,8 +112,9 @@ impl BatchSets {
         gpu: Gpu<'_>,
     ) {
         let now = slots.frame;
-        if (self.refused_in).is_some_and(|refused_in| now >= refused_in + RETRY_AFTER) {
-            (self.refused_in, self.made_from) = (None, None);
+        if self.retry.is_due(now) {
+            self.retry.stop();
+            self.made_from = None;
         }
         let plan = culler.plan_version();
         let batches = (0..culler.batch_count()).map(|batch| culler.batch_version(batch).is_some());
@@ -167,7 +168,7 @@ impl BatchSets {
     }
 
     fn give_up(&mut self, error: &CullError, now: u64) {
-        self.refused_in = matches!(error, CullError::Gpu { .. }).then_some(now);
+        self.retry = RetryTimer::start_after(Some(error), now);
         warn_once!(
             "sets are drawn one by one: {error}. The picture is the same, but each set has its own draw calls. Free GPU \
              memory: it is tried again"

@@ -10,9 +10,8 @@ use bevy::{
     material::MaterialProperties,
     render::{
         render_resource::{
-            BindGroup, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
-            BindGroupLayoutEntries, BindingResource, BufferBinding, ShaderStages,
-            binding_types::storage_buffer_read_only_sized,
+            BindGroup, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor, BindingResource,
+            BufferBinding, ShaderStages, binding_types::storage_buffer_read_only_sized,
         },
         renderer::RenderDevice,
     },
@@ -65,29 +64,11 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
             };
         }
     }
-    let ours = BindGroupLayoutEntries::with_indices(
-        ShaderStages::VERTEX,
-        (
-            (SLOT_BINDING, storage_buffer_read_only_sized(true, None)),
-            (
-                SLOT_BINDING + 1,
-                storage_buffer_read_only_sized(false, None),
-            ),
-            (
-                SLOT_BINDING + 2,
-                storage_buffer_read_only_sized(false, None),
-            ),
-            (
-                SLOT_BINDING + 3,
-                storage_buffer_read_only_sized(false, None),
-            ),
-            (
-                SLOT_BINDING + 4,
-                storage_buffer_read_only_sized(false, None),
-            ),
-        ),
-    );
-    layout.entries.extend(ours.iter().copied());
+    let ours = (SLOT_BINDING..=SLOT_BINDING + 4).map(|binding| {
+        let is_slots = binding == SLOT_BINDING;
+        storage_buffer_read_only_sized(is_slots, None).build(binding, ShaderStages::VERTEX)
+    });
+    layout.entries.extend(ours);
     layout.entries.push(poses_layout());
     layout
 }
@@ -218,6 +199,7 @@ pub(super) fn storage_buffers_with(material: &MaterialProperties) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bevy::render::render_resource::BindGroupLayoutEntries;
 
     #[test]
     fn devices_that_cannot_bind_the_vertex_stage_are_told_apart() {

@@ -215,6 +215,8 @@ pub(super) fn update_bounds(
                 let full = sphere.full.map(behind_offset);
                 let all = behind_offset(sphere.all);
                 let all = match impostor.filter(|_| !sphere.is_by_radius) {
+                    // Parts of a scene share its sphere, and end at the same distance.
+                    Some(impostor) if impostor.surrounds(&all) => impostor,
                     Some(impostor) => all.enlarged_around(impostor),
                     None => all,
                 };

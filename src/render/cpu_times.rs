@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// A stage of the plugin's CPU work, in the order of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CpuStage {
-    /// Main world: bounds of changed sets, frozen frusta, reports that have arrived.
+    /// Main world: meshes of meshlets, bounds of changed sets, frozen frusta, reports that have
+    /// arrived.
     Main,
     /// `ExtractSchedule`: entities with sets are collected, changed instances are uploaded.
     Extract,

@@ -1,25 +1,15 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets,
-    extract::{Roster, SetLists},
-    gpu::RenderGpu,
-    gpu_written::InstanceBuffers,
-    settings::GpuCullingSettings,
-    told::Told,
-    tuning::Tunings,
-    upload::KnownSets,
+    bindings::can_draw_sets, extract::Extraction, gpu::RenderGpu, gpu_written::InstanceBuffers,
+    settings::GpuCullingSettings, tuning::Tunings,
 };
-use crate::{
-    cull::{
-        Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded,
-        policy::RETRY_AFTER,
-    },
-    instance::InstanceSet,
+use crate::cull::{
+    Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, RecordedPasses, RetryTimer,
+    policy::RETRY_AFTER,
 };
 use bevy::{
     log::{error, info, warn},
-    platform::collections::HashSet,
     prelude::*,
 };
 
@@ -28,8 +18,8 @@ use bevy::{
 pub(super) struct GpuCuller {
     /// `None` if the device cannot cull at all, or has refused it.
     pub culler: Option<Culler>,
-    /// The extraction in which the device refused the culler.
-    refused_in: Option<u64>,
+    /// Runs if the device refused the culler. It counts extractions.
+    retry: RetryTimer,
     /// Whether the renderer has started on the present device. Bevy makes another device when it
     /// recovers from a lost one; devices of two instances of wgpu may compare as equal.
     pub has_started: bool,
@@ -37,30 +27,16 @@ pub(super) struct GpuCuller {
     pub is_fresh: bool,
     /// Number of storage buffers that a vertex stage may have on the device.
     pub vertex_buffers: u32,
-    /// Sets whose instances the GPU wrote on a device that was lost.
-    pub lost: HashSet<AssetId<InstanceSet>>,
     /// The settings that the culler was made for.
     pub settings: GpuCullingSettings,
     /// Tunings that were looked for on the device.
     pub tunings: Tunings,
     /// Bumped whenever the culler is replaced.
     pub generation: u64,
-    /// What the GPU has of each set.
-    pub known: KnownSets,
-    /// Sets of which a warning about their asset usage was logged.
-    pub told: Told<AssetId<InstanceSet>>,
-    /// Bytes of new sets that the last extraction uploaded.
-    pub streamed: u64,
-    /// The id of the newest set.
-    pub last_id: u64,
-    /// Number of extractions so far.
-    pub frame: u64,
-    /// The entities as extractions read them.
-    pub roster: Roster,
-    /// The entities with sets, and their sets.
-    pub lists: SetLists,
+    /// The sets that it holds.
+    pub extraction: Extraction,
     /// What was recorded in the frame.
-    pub recorded: Recorded,
+    pub recorded: RecordedPasses,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost
@@ -83,15 +59,11 @@ impl GpuCuller {
     /// Forgets everything on the device. Sets are then uploaded again, if the CPU has them.
     pub fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
         self.has_started = false;
-        self.lost.extend(buffers.written_by_apps());
-        (self.culler, self.refused_in) = (None, None);
+        (self.culler, self.retry) = (None, RetryTimer::default());
         self.tunings = Tunings::default();
         self.generation += 1;
-        self.known.clear();
-        self.roster.forget();
-        self.lists.clear_sets();
-        self.streamed = 0;
-        self.recorded = Recorded::default();
+        self.extraction.leave_device(buffers.written_by_apps());
+        self.recorded = RecordedPasses::default();
         buffers.clear();
     }
 
@@ -99,24 +71,23 @@ impl GpuCuller {
     /// memory, [`Self::tries_again`] says when.
     pub fn make_culler(&mut self, gpu: Gpu<'_>, settings: &GpuCullingSettings) {
         self.generation += 1;
-        let before = self.refused_in.take();
+        let was_told = self.retry.stop();
         match make_culler(gpu, settings, &mut self.tunings) {
             Ok(culler) => self.culler = culler,
             Err(error) => {
-                if before.is_none() {
+                if !was_told {
                     error!(
                         "GPU culling is off, no GpuInstances are drawn: {error}. It is tried again every {RETRY_AFTER} frames"
                     );
                 }
-                (self.culler, self.refused_in) = (None, Some(self.frame));
+                (self.culler, self.retry) = (None, RetryTimer::start(self.extraction.frame));
             }
         }
     }
 
     /// Whether the device refused the culler so long ago that it is to be tried again.
     pub fn tries_again(&self) -> bool {
-        self.refused_in
-            .is_some_and(|refused_in| self.frame >= refused_in + RETRY_AFTER)
+        self.retry.is_due(self.extraction.frame)
     }
 
     /// The tier in use.

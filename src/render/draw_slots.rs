@@ -165,43 +165,38 @@ impl DrawSlots {
         slot * SLOT_STRIDE as u32
     }
 
+    /// The slots of the set at a place.
+    fn slots_of(&mut self, place: usize) -> &mut [Slot] {
+        let own = self.of_sets.get(place).cloned().unwrap_or_default();
+        let own = own.start as usize..own.end as usize;
+        self.slots.get_mut(own).unwrap_or_default()
+    }
+
     /// Keeps the `count` slots of the set at a place as they are. Its caller knows that the set has
     /// not changed. If the entity has, this returns false.
     pub fn keep(
         &mut self,
-        (place, count): (usize, u32),
+        place: usize,
+        count: u32,
         entity: MainEntity,
         data: &EntityUniform,
         offset: Option<Affine3>,
     ) -> bool {
-        let own = self.of_sets.get(place).cloned().unwrap_or_default();
-        let own = own.start as usize..own.end as usize;
-        let Some(kept) = self.slots.get_mut(own) else {
-            return false;
-        };
-        let all = kept.len() == count as usize
-            && kept.iter().all(|slot| slot.stays(entity, data, offset));
-        if all {
-            for slot in kept {
-                slot.frame = self.frame;
-            }
-            self.used += count as usize;
-        }
-        all
+        self.keep_if(place, count, |slot| slot.stays(entity, data, offset))
     }
 
     /// Keeps the `count` slots of the set at a place, whose entity is as it was in the previous
     /// frame. Returns false if that did not draw it, or drew it at another place than the frame
     /// before.
-    pub fn keep_as_before(&mut self, (place, count): (usize, u32)) -> bool {
-        let own = self.of_sets.get(place).cloned().unwrap_or_default();
-        let own = own.start as usize..own.end as usize;
-        let Some(kept) = self.slots.get_mut(own) else {
-            return false;
-        };
+    pub fn keep_as_before(&mut self, place: usize, count: u32) -> bool {
         let now = self.frame;
-        let all = kept.len() == count as usize
-            && kept.iter().all(|slot| slot.rests && slot.frame + 1 == now);
+        self.keep_if(place, count, |slot| slot.rests && slot.frame + 1 == now)
+    }
+
+    fn keep_if(&mut self, place: usize, count: u32, stays: impl Fn(&Slot) -> bool) -> bool {
+        let now = self.frame;
+        let kept = self.slots_of(place);
+        let all = kept.len() == count as usize && kept.iter().all(stays);
         if all {
             for slot in kept {
                 slot.frame = now;
@@ -324,8 +319,8 @@ impl DrawSlots {
         device: &RenderDevice,
         queue: &RenderQueue,
     ) {
-        let at = (clock, self.frame);
-        self.generation += u64::from(self.poses.upload(table, at, device, queue));
+        let is_new = (self.poses).upload(table, clock, self.frame, device, queue);
+        self.generation += u64::from(is_new);
     }
 
     /// Uploads the slots that changed.
@@ -359,10 +354,9 @@ impl DrawSlots {
         let Some(buffers) = &self.buffers else {
             return;
         };
-        let at = (&*buffers.slots, buffers.capacity.first_slot());
-        self.uploaded += self.changed.write_at(queue, at, &self.bytes);
-        let at = (&*buffers.uniforms, 0);
-        self.uploaded += self.changed_uniforms.write_at(queue, at, &self.uniforms);
+        let first = buffers.capacity.first_slot();
+        self.uploaded += (self.changed).write_at(queue, &buffers.slots, first, &self.bytes);
+        self.uploaded += (self.changed_uniforms).write(queue, &buffers.uniforms, &self.uniforms);
         for index in self.new_tables.drain(..) {
             let (place, table) = (index as u64, &self.tables[index]);
             let words = buffers.capacity.selector_of(place, table);

@@ -147,10 +147,10 @@ impl ExpandedUniforms {
         // Without it, nothing is bound, and so nothing is drawn.
         let _ = self.pass.get_or_make(now, make);
         self.buffers.ask_again(now);
-        let mut made = self.make_room((slots, now), gpu, &mesh_layout);
+        let mut made = self.make_room(slots, now, gpu, &mesh_layout);
         if made.is_err() && self.buffers.is_limited() {
             // What is there already may be enough for most.
-            made = self.make_room((slots, now), gpu, &mesh_layout);
+            made = self.make_room(slots, now, gpu, &mesh_layout);
         }
         let jobs = self.draws.job_bytes();
         if let Err(error) = made.and_then(|()| self.bind(culler, slots, device)) {
@@ -182,7 +182,8 @@ impl ExpandedUniforms {
     /// Divides what the device may be asked for among the draws, and makes the buffers for it.
     fn make_room(
         &mut self,
-        (slots, now): (&DrawSlots, u64),
+        slots: &DrawSlots,
+        now: u64,
         gpu: &RenderGpu,
         mesh_layout: &impl Fn() -> BindGroupLayout,
     ) -> Result<(), CullError> {

@@ -4,15 +4,17 @@
 //!    again, and look only at the revisions of the sets.
 //! 2. `entity`: what is read of an entity.
 //! 3. `lists`: the entities and their sets.
-//! 4. `reader`: reads them, and has what changed in the sets uploaded.
+//! 4. `state`: what extractions know of both.
+//! 5. `reader`: reads them, and has what changed in the sets uploaded.
 
 mod entity;
 mod lists;
 mod reader;
 mod roster;
+mod state;
 
 pub(super) use lists::SetLists;
-pub(super) use roster::Roster;
+pub(super) use state::Extraction;
 
 use super::{
     cpu_times::{CpuClock, CpuStage},
@@ -67,10 +69,15 @@ pub(super) fn extract_sets(
     let buffers = &mut *outputs.buffers;
     let assets: &Assets<InstanceSet> = &sources.assets;
     follow_device(culling, &settings, &gpu, buffers);
-    culling.frame += 1;
-    culling.lists.start_frame();
+    let GpuCuller {
+        culler,
+        extraction: state,
+        ..
+    } = culling;
+    state.frame += 1;
+    state.lists.start_frame();
     let mut unsettled = Vec::new();
-    let mut reading = (culling.roster).compare(&sources.changes, assets, &culling.lists);
+    let mut reading = (state.roster).compare(&sources.changes, assets, &state.lists);
     // What an impostor and its entity draw depends on both.
     if let Reading::Only(entities) = &reading
         && entities.iter().any(|entity| sources.has_impostor(*entity))
@@ -78,88 +85,80 @@ pub(super) fn extract_sets(
         reading = Reading::All;
     }
     let taken = match &reading {
-        Reading::Only(entities) => take_changed(culling, &sources, entities),
+        Reading::Only(entities) => take_changed(state, &sources, entities),
         Reading::All => Vec::new(),
     };
     // Most frames change no asset.
-    let is_settled = culling.roster.is_settled && !sources.assets.is_changed();
+    let is_settled = state.roster.is_settled && !sources.assets.is_changed();
     let rests = is_settled && matches!(reading, Reading::Only(_));
-    if !rests && !look_at_assets(culling, assets, buffers, &mut unsettled) {
+    if !rests && !look_at_assets(culler.as_mut(), state, assets, buffers, &mut unsettled) {
         reading = Reading::All;
     }
     let reads_all = reading == Reading::All;
     if reads_all {
-        note_all(culling, &sources);
+        note_all(state, &sources);
     }
-    let GpuCuller {
-        culler: Some(culler),
-        known,
-        lost,
-        told,
-        streamed,
-        last_id,
-        frame,
-        roster,
-        lists,
-        ..
-    } = culling
-    else {
-        culling.roster.forget();
+    let Some(culler) = culler else {
+        state.roster.forget();
         return;
     };
-    let upload = (settings.upload_bytes(), *streamed);
+    let (budget, before) = (settings.upload_bytes(), state.streamed);
     let mut reader = Reader {
         assets,
         names: AssetNames(sources.server.as_deref()),
-        uploads: Uploads::new(culler, gpu.wgpu(), upload, *frame, last_id),
-        known,
-        lost,
-        told,
+        uploads: Uploads::new(
+            culler,
+            gpu.wgpu(),
+            budget,
+            before,
+            state.frame,
+            state.last_id,
+        ),
         buffers,
-        roster,
-        lists,
-        frame: *frame,
+        state,
     };
     if reads_all {
         for item in &sources.entities {
             let parent = parent_of(&item, &sources.entities);
             if let Some(set) = reader.read(&item, parent.as_ref()) {
-                reader.lists.add(set);
+                reader.state.lists.add(set);
             }
         }
     } else {
-        reader.roster.follow(&sources.changes, reader.lists, *frame);
+        let state = &mut *reader.state;
+        (state.roster).follow(&sources.changes, &mut state.lists, state.frame);
         unsettled.into_iter().for_each(|asset| reader.follow(asset));
-        reader.roster.is_settled &= taken.is_empty();
+        reader.state.roster.is_settled &= taken.is_empty();
         for (entity, place) in taken {
             let item = sources.entities.get(entity).ok();
             let set = item.and_then(|item| reader.read(&item, None));
+            let lists = &mut reader.state.lists;
             match (place, set) {
-                (Some(place), set) => reader.lists.put_back(entity, place, set),
+                (Some(place), set) => lists.put_back(entity, place, set),
                 (None, Some(set)) => {
-                    reader.lists.changed.push(reader.lists.sets.len());
-                    reader.lists.add(set);
+                    lists.changed.push(lists.sets.len());
+                    lists.add(set);
                 }
                 (None, None) => {}
             }
         }
     }
-    reader.lists.end();
     let Reader {
         mut uploads,
-        known,
-        lists,
         buffers,
         names,
+        state,
         ..
     } = reader;
-    uploads.advance(known, assets);
+    state.lists.end();
+    uploads.advance(&mut state.known, assets);
+    (state.streamed, state.last_id) = (uploads.streamed, uploads.last_id);
+    let Extraction { known, lists, .. } = state;
     let is_used = |asset| {
         let known = known.get(&asset);
         known.is_some_and(|known| known.used_in == lists.listed_in)
     };
     buffers.retain(is_used);
-    *streamed = uploads.streamed;
     for (asset, problem) in core::mem::take(&mut uploads.problems) {
         let entity = known.get(&asset).and_then(|known| known.user);
         let entity = entity.map_or_else(String::new, |user| {
@@ -173,38 +172,32 @@ pub(super) fn extract_sets(
 /// Takes the sets from entities that changed, none of which is an impostor or has one, and notes
 /// what they ask for now. Returns each with the place of its set, if it had one.
 fn take_changed(
-    culling: &mut GpuCuller,
+    state: &mut Extraction,
     sources: &Sources,
     entities: &[Entity],
 ) -> Vec<(Entity, Option<usize>)> {
-    let GpuCuller {
-        known,
-        roster,
-        lists,
-        frame,
-        ..
-    } = culling;
     if !entities.is_empty() {
-        roster.start_some(&sources.changes);
+        state.roster.start_some(&sources.changes);
     }
     let take = |entity: &Entity| {
-        roster.remove_absent(*entity);
+        state.roster.remove_absent(*entity);
+        let lists = &mut state.lists;
         match sources.entities.get(*entity) {
             Ok(item) => lists.note(&item, None),
             Err(_) => lists.forget(*entity),
         }
-        (*entity, lists.take(*entity, known, *frame))
+        (*entity, lists.take(*entity, &mut state.known, state.frame))
     };
     entities.iter().map(take).collect()
 }
 
 /// Starts to read all entities, and notes them.
-fn note_all(culling: &mut GpuCuller, sources: &Sources) {
-    culling.roster.start(&sources.changes);
-    culling.lists.start_again(culling.frame);
+fn note_all(state: &mut Extraction, sources: &Sources) {
+    state.roster.start(&sources.changes);
+    state.lists.start_again(state.frame);
     for item in &sources.entities {
         let parent = parent_of(&item, &sources.entities);
-        culling.lists.note(&item, parent.as_ref());
+        state.lists.note(&item, parent.as_ref());
     }
 }
 
@@ -232,8 +225,7 @@ fn follow_device(
             _ => false,
         };
         if !adopted {
-            culling.known.clear();
-            culling.roster.forget();
+            culling.extraction.forget_sets();
             buffers.clear();
         }
     }

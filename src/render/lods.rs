@@ -41,7 +41,8 @@ pub use range::InstanceVisibilityRange;
 pub(super) use aggregate::{ShadowPixels, Thinning, warn_of_bad_details};
 pub(super) use fade::{Fading, SlotFade};
 pub(super) use impostor::{
-    ImpostorOf, InstanceShare, SetImpostor, attach_impostors, warn_of_unused_impostors,
+    ImpostorOf, InstanceShare, SetImpostor, SharedImpostor, attach_impostors,
+    warn_of_unused_impostors,
 };
 pub(super) use range::{SetRange, warn_of_bad_ranges};
 pub(super) use requests::{RequestLods, fit_each_other, indices_per_element, part_of};

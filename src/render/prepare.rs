@@ -71,20 +71,22 @@ pub(super) fn prepare_culling(
 ) {
     let _timer = clock.start(CpuStage::Prepare);
     let draws = &mut *draws;
-    let is_there = |place: usize| matches!(culling.lists.sets.get(place), Some(Some(_)));
-    let have_moved = scene.meshes.have_changed() && !draws.keep_meshes(&scene.meshes, is_there);
-    if have_moved || draws.batch_sets.are_many() {
+    let is_there = |place: usize| matches!(culling.extraction.lists.sets.get(place), Some(Some(_)));
+    let drawn = draws.drawn.iter();
+    let drawn = drawn.filter(|drawn| !drawn.is_gone && is_there(drawn.place));
+    let have_moved = scene.meshes.have_changed() && !draws.meshes.keep(&scene.meshes, drawn);
+    if have_moved || draws.meshes.batch_sets.are_many() {
         draws.forget_meshes();
     }
     let GpuCuller {
         culler: Some(culler),
-        lists: sets,
-        frame,
+        extraction,
         ..
     } = &mut *culling
     else {
         return;
     };
+    let sets = &extraction.lists;
     draws.start_frame();
     slots.start_frame(sets.listed_in);
     slots.upload_metadata(&scene.meshes.compressed, &gpu.device, &gpu.queue);
@@ -111,7 +113,7 @@ pub(super) fn prepare_culling(
     warn_of_unable(culler, &hiding);
     let sets = FrameSets {
         lists: sets,
-        extracted_in: *frame,
+        extracted_in: extraction.frame,
     };
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
     add_requests(draws, &mut slots, culler, &sets, scene, hides);

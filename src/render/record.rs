@@ -62,14 +62,14 @@ pub(super) fn record_culling(
     let GpuCuller {
         culler: Some(culler),
         recorded,
-        known,
+        extraction,
         ..
     } = &mut *culling
     else {
         return;
     };
     for (asset, range) in noted {
-        if let Some(known) = known.get(&asset) {
+        if let Some(known) = extraction.known.get(&asset) {
             culler.store_mut().note_written(known.current.id, range);
         }
     }

@@ -1,24 +1,23 @@
 //! What the draws of the frame's sets look up.
 
 mod drawn;
+mod frame_meshes;
 mod kept;
 mod meshes;
 mod moves;
 mod notes;
 mod places;
-mod refuse;
 mod seen;
+mod warnings;
 
 pub(super) use drawn::{BevyInstance, Drawn, LeveledSets, near_levels, slot_levels};
 pub(super) use moves::Moves;
 
 use super::{
-    batch_sets::member::BatchSetNumbers,
     bindings::BatchBinding,
     groups::Groups,
     history::SceneHistory,
     set_meshes::MeshBuffers,
-    told::Told,
     views::{FrameView, ViewFades, view_at},
 };
 use crate::cull::{
@@ -26,7 +25,7 @@ use crate::cull::{
     Version,
 };
 use bevy::{
-    platform::collections::{HashMap, HashSet},
+    platform::collections::HashSet,
     prelude::*,
     render::{
         render_resource::BindGroup,
@@ -34,11 +33,13 @@ use bevy::{
         view::RetainedViewEntity,
     },
 };
-use core::{ops::Range, sync::atomic::AtomicU32};
+use core::sync::atomic::AtomicU32;
+use frame_meshes::FrameMeshes;
 pub(super) use kept::{FrameInputs, many_rest, no_request};
 use notes::FrameNotes;
 use places::DrawnPlaces;
 use seen::{SeenSets, place_of_view};
+use warnings::DrawWarnings;
 
 /// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
 #[derive(Resource, Default)]
@@ -93,15 +94,7 @@ pub(super) struct SetDraws {
     pub changed_sets: Option<Vec<SetId>>,
     /// Number of entities whose request was not taken over from the previous frame.
     pub requests_made: u64,
-    /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
-    /// Bevy moves one.
-    pub meshes: Vec<MeshBuffers>,
-    /// Whether Bevy had not prepared a mesh when it was looked for.
-    lacks_meshes: bool,
-    /// The batch sets of the meshes in `meshes`.
-    pub batch_sets: BatchSetNumbers,
-    /// Index of each mesh in `meshes`.
-    mesh_places: HashMap<AssetId<Mesh>, usize>,
+    pub meshes: FrameMeshes,
     /// Whether indirect draws read their count from a buffer.
     pub counted: bool,
     /// Number of draw calls since the last report.
@@ -110,14 +103,7 @@ pub(super) struct SetDraws {
     pub expanded: MainEntityHashSet,
     /// The bind group of each batch of the frame.
     pub bindings: Vec<BatchBinding>,
-    /// Entities whose deformed mesh was logged.
-    told: Told<MainEntity>,
-    /// Levels whose unfit mesh was logged.
-    told_levels: Told<(MainEntity, AssetId<Mesh>)>,
-    /// Index ranges of an entity's mesh whose problem was logged.
-    told_ranges: Told<(MainEntity, Range<u32>)>,
-    /// Entities with a component that is ignored, which was logged.
-    told_ignored: Told<(MainEntity, &'static str)>,
+    pub warnings: DrawWarnings,
 }
 
 /// The draws of an entity.
@@ -161,9 +147,6 @@ impl SetDraws {
     /// Bevy has moved meshes, or dropped one that is drawn.
     pub fn forget_meshes(&mut self) {
         self.meshes.clear();
-        self.lacks_meshes = false;
-        self.mesh_places.clear();
-        self.batch_sets.clear();
         // The mesh indices of the previous frame are stale, too.
         self.drawn.clear();
         self.of_places.forget();
@@ -273,7 +256,7 @@ impl SetDraws {
             .and_then(|place| view_at(&self.views, *views.get(place)?))
             .map_or(ViewFades::Nothing, |view| view.fades);
         let parts = place.map_or(&[][..], |place| {
-            culler.draw_parts_of(request, (place, views[place]), list)
+            culler.draw_parts_of(request, place, views[place], list)
         });
         parts.iter().filter_map(move |part| {
             let mesh = match part.level.checked_sub(1) {
@@ -284,7 +267,7 @@ impl SetDraws {
                 part,
                 bind_group: self.bind_group(part.batch)?,
                 mesh: self.meshes.get(mesh)?,
-                slot: drawn.slot((part.region, part.level), view_fades, list),
+                slot: drawn.slot(part.region, part.level, view_fades, list),
             })
         })
     }

@@ -18,7 +18,7 @@ pub(super) use arrived::{UploadInbox, receive_uploads};
 pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
 
 use crate::{
-    cull::{CullError, Culler, Gpu, Residency, SMALL_SET, SetId, layout::BLOCK},
+    cull::{CullError, Culler, Gpu, Residency, RetryTimer, SMALL_SET, SetId, layout::BLOCK},
     instance::{InstanceSet, SetChanges},
 };
 use arrived::{Arrived, CompleteSet};
@@ -42,7 +42,7 @@ pub(super) struct Uploads<'a> {
     /// Bytes of new sets that a frame may upload if the ones before did.
     full_budget: u64,
     /// The last number that names a set of the engine.
-    last_id: &'a mut u64,
+    pub last_id: u64,
     /// Bytes of new sets that the frame uploads.
     pub streamed: u64,
     /// The number of the frame's extraction.
@@ -88,9 +88,10 @@ impl<'a> Uploads<'a> {
     pub fn new(
         culler: &'a mut Culler,
         gpu: Gpu<'a>,
-        (budget, streamed_before): (u64, u64),
+        budget: u64,
+        streamed_before: u64,
         frame: u64,
-        last_id: &'a mut u64,
+        last_id: u64,
     ) -> Self {
         Self {
             target: UploadTarget { culler, gpu },
@@ -109,8 +110,8 @@ impl<'a> Uploads<'a> {
 
     /// A set that is not on the GPU.
     pub fn new_set(&mut self) -> KnownSet {
-        *self.last_id += 1;
-        KnownSet::new(SetId(*self.last_id))
+        self.last_id += 1;
+        KnownSet::new(SetId(self.last_id))
     }
 
     /// Removes what the GPU has of a set.
@@ -156,7 +157,7 @@ impl<'a> Uploads<'a> {
         let now = RefusedSet {
             lineage: set.lineage(),
             revision: set.revision(),
-            frame: self.frame,
+            retry: RetryTimer::start(self.frame),
         };
         // An edit of a set that stays refused is not logged again.
         let before = known.refused.replace(now);
@@ -497,21 +498,22 @@ impl<'a> Uploads<'a> {
             first.sort_by_key(|set| set.started_in);
         }
         let mut is_first = true;
-        self.stream(first, (known, sets), &mut is_first);
+        self.stream(first, known, sets, &mut is_first);
         self.replace_outdated(known, sets);
         if !self.newcomers.is_empty() {
             self.make_room(known, sets);
         }
         let mut rest = core::mem::take(&mut self.pending);
         rest.sort_by_key(|set| set.bytes);
-        self.stream(rest, (known, sets), &mut is_first);
+        self.stream(rest, known, sets, &mut is_first);
     }
 
     /// Uploads the next slices of these sets. The first of a frame gets at least one block.
     fn stream(
         &mut self,
         pending: Vec<PendingSet>,
-        (known, sets): (&mut KnownSets, &Assets<InstanceSet>),
+        known: &mut KnownSets,
+        sets: &Assets<InstanceSet>,
         is_first: &mut bool,
     ) {
         for PendingSet { asset, .. } in pending {

@@ -59,8 +59,9 @@ fn copy_sets(
     if !verifier.is_requested() {
         return;
     }
-    for (asset, known) in &culling.known {
-        if known.used_in == culling.lists.listed_in
+    let extraction = &culling.extraction;
+    for (asset, known) in &extraction.known {
+        if known.used_in == extraction.lists.listed_in
             && known.is_current()
             && let Some(set) = assets.get(*asset)
         {

@@ -207,7 +207,7 @@ impl Views<'_, '_> {
                 name: "",
                 fades,
             },
-            cull: with_lods(cull, &key, (&self.eyes, self.detail()), rule),
+            cull: with_lods(cull, &key, &self.eyes, self.detail(), rule),
             visible: data.visible.and_then(RenderVisibleEntities::get::<Mesh3d>),
         }
     }
@@ -247,7 +247,7 @@ impl Views<'_, '_> {
                 name: &data.shadow.pass_name,
                 fades: ViewFades::Nothing,
             },
-            cull: with_lods(cull, &key, (&self.eyes, self.detail()), rule),
+            cull: with_lods(cull, &key, &self.eyes, self.detail(), rule),
             visible: visible.subviews.get(&key)?.1.get::<Mesh3d>(),
         })
     }

@@ -10,7 +10,7 @@ mod wraps;
 use crate::common::{instance, rng};
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
-    expand::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources},
+    expand::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, SourceCount},
     layout::expand::EXPAND_MAX_ITEMS,
     reference::expand as twin,
 };
@@ -134,7 +134,7 @@ fn the_number_of_sources_may_come_from_the_gpu() {
             let words = gpu.buffer(&[77, 88, said]);
             let input = ExpandInput {
                 counts: Some(&buffer),
-                sources: Sources::Buffer {
+                sources: SourceCount::Buffer {
                     buffer: &words,
                     offset: 8,
                     max: counts.len() as u32,
@@ -164,7 +164,7 @@ fn a_caller_may_count_by_itself() {
             let mut expander = Expander::new(&gpu.device, &options).unwrap();
             let input = ExpandInput {
                 counts: None,
-                sources: Sources::Known(counts.len() as u32),
+                sources: SourceCount::Known(counts.len() as u32),
             };
             expander.prepare(&gpu.device, &gpu.queue, &input).unwrap();
             gpu.check_prepared(&mut expander, &counts)
@@ -205,7 +205,7 @@ fn totals_near_2_32_are_refused_clearly() {
                 let buffer = gpu.buffer(counts);
                 let input = ExpandInput {
                     counts: Some(&buffer),
-                    sources: Sources::Known(counts.len() as u32),
+                    sources: SourceCount::Known(counts.len() as u32),
                 };
                 expander.prepare(&gpu.device, &gpu.queue, &input).unwrap();
                 let (report, marks) = gpu.expand(&expander, counts);
@@ -240,7 +240,7 @@ fn fixed_max_refuses_more_threads_than_there_can_be() {
     let buffer = gpu.buffer(&counts);
     let input = ExpandInput {
         counts: Some(&buffer),
-        sources: Sources::Known(counts.len() as u32),
+        sources: SourceCount::Known(counts.len() as u32),
     };
     expander.prepare(&gpu.device, &gpu.queue, &input).unwrap();
     let (report, marks) = gpu.expand(&expander, &counts);
@@ -275,7 +275,7 @@ fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
     let prepare = |expander: &mut Expander, count| {
         let input = ExpandInput {
             counts: None,
-            sources: Sources::Known(count),
+            sources: SourceCount::Known(count),
         };
         expander.prepare(&gpu.device, &gpu.queue, &input)
     };

@@ -148,7 +148,7 @@ fn draw(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> (Vec
     let lists = requests
         .map(|(index, request)| {
             let read = |list| {
-                let parts = culler.draw_parts_of(index, (0, 0), list).to_vec();
+                let parts = culler.draw_parts_of(index, 0, 0, list).to_vec();
                 // Not in every frame: it waits for each command.
                 if culler.frame_number().is_multiple_of(4) {
                     compare_shapes(culler, gpu, request, &parts).unwrap();

@@ -12,6 +12,7 @@
 mod aggregate;
 #[cfg(all(feature = "animation", feature = "gltf"))]
 mod animation;
+mod baked;
 mod batch_sets;
 mod changes;
 mod city;

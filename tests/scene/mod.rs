@@ -46,7 +46,10 @@ use bevy::{
     window::ExitCondition,
     winit::WinitPlugin,
 };
-use bevy_gpu_culling::{prelude::*, render::verify::Verifier};
+use bevy_gpu_culling::{
+    prelude::*,
+    render::verify::{Verdict, Verifier},
+};
 use device::{panic_at_errors, shared_device};
 use frames::Frames;
 use image::RgbaImage;
@@ -89,7 +92,17 @@ const LAST_SHADERS: [&str; 3] = [
 ];
 
 /// The most instances, in a thousand, that may be so near a border that rounding decides.
-const MAX_BORDERLINE: u32 = 4;
+pub const MAX_BORDERLINE: u32 = 4;
+
+/// Panics if the twin differs, or if rounding decides about more than this many of a thousand
+/// instances.
+pub fn assert_right(verdicts: &[Verdict], max_borderline: u32) {
+    for verdict in verdicts {
+        assert_eq!(verdict.error, None, "{verdict:?}");
+        let max = 1 + verdict.tested * max_borderline / 1000;
+        assert!(verdict.borderline <= max, "{verdict:?}");
+    }
+}
 
 /// The plugins, without a log unless `TEST_LOG` is set.
 fn plugins(device: RenderCreation) -> PluginGroupBuilder {
@@ -161,12 +174,20 @@ impl Stage {
     /// A stage as apps are by default: it draws a frame while the main world is at the next, and
     /// compiles pipelines in the background. See [`Self::settle`].
     pub fn pipelined(how: How, more: impl FnOnce(&mut App)) -> Self {
-        let plugins = plugins(shared_device())
-            .set(RenderPlugin {
-                render_creation: shared_device(),
-                ..default()
-            })
-            .enable::<PipelinedRenderingPlugin>();
+        Self::behind(how, [true; 2], more)
+    }
+
+    /// A stage that draws a frame while the main world is at the next, or not, and compiles
+    /// pipelines in the background, or not.
+    pub fn behind(how: How, [draws, compiles]: [bool; 2], more: impl FnOnce(&mut App)) -> Self {
+        let mut plugins = plugins(shared_device()).set(RenderPlugin {
+            synchronous_pipeline_compilation: !compiles,
+            render_creation: shared_device(),
+            ..default()
+        });
+        if draws {
+            plugins = plugins.enable::<PipelinedRenderingPlugin>();
+        }
         Self::of(how, plugins, more)
     }
 
@@ -505,11 +526,7 @@ impl Stage {
         for _ in 0..5 {
             self.app.update();
             if let Some(verdicts) = verifier.take() {
-                for verdict in &verdicts {
-                    assert_eq!(verdict.error, None, "{verdict:?}");
-                    let max = 1 + verdict.tested * max_borderline / 1000;
-                    assert!(verdict.borderline <= max, "{verdict:?}");
-                }
+                assert_right(&verdicts, max_borderline);
                 return (
                     verdicts.len(),
                     verdicts.iter().map(|verdict| verdict.visible).sum(),

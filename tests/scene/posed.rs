@@ -7,9 +7,9 @@ use bevy::{
 };
 use bevy_gpu_culling::{prelude::*, render::PoseClip};
 
-/// What two joints make of a pole.
-fn joints() -> Vec<Affine3A> {
-    let turn = Quat::from_rotation_z(0.7) * Quat::from_rotation_x(-0.4);
+/// What two joints make of a pole that is bent so far, in radians.
+fn joints(bend: f32) -> Vec<Affine3A> {
+    let turn = Quat::from_rotation_z(bend) * Quat::from_rotation_x(-0.4);
     let bent = Affine3A::from_rotation_translation(turn, Vec3::new(-0.1, 0.05, 0.1));
     vec![Affine3A::from_translation(Vec3::Y * 0.1), bent]
 }
@@ -39,16 +39,22 @@ pub fn mesh() -> Mesh {
 /// A clip of the pole that does not move.
 pub fn poses() -> AnimationPoses {
     let clip = PoseClip {
-        poses: vec![joints(); 3],
+        poses: vec![joints(0.7); 3],
         seconds: 1.0,
         loops: true,
     };
     AnimationPoses::new([clip]).unwrap()
 }
 
-/// The pole in the clip.
-pub fn posed() -> Mesh {
-    in_pose(&mesh(), &joints())
+/// A clip of the pole that moves. It takes eight ticks of the animations' clock: at any moment,
+/// instances that play it by themselves, each at a tick of its own, are in one of eight poses.
+pub fn moving() -> AnimationPoses {
+    let clip = PoseClip {
+        poses: [0.7, -0.2, 0.3, 0.7].map(joints).to_vec(),
+        seconds: 8.0 / 1024.0,
+        loops: true,
+    };
+    AnimationPoses::new([clip]).unwrap()
 }
 
 /// The matrix of each vertex of a mesh: the sum of the joints' by their weights.

@@ -12,7 +12,7 @@ use crate::project::{Demo, EVERY_FEATURE, NO_LAYER, Project, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{edits, ends, examples, frames, package, sets, test, tint, validation, web};
+use crate::{edits, ends, examples, frames, package, sets, soak, test, tint, validation, web};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -82,7 +82,7 @@ const STEPS: &[Step<Ci>] = &[
     },
 ];
 
-/// `cargo xtask ci --more`: apart, because four more programs are built, and CI should take an hour.
+/// `cargo xtask ci --more`: apart, because more programs are built, and CI should take an hour.
 const MORE: &[Step<Ci>] = &[
     Step {
         name: "adapter",
@@ -91,6 +91,10 @@ const MORE: &[Step<Ci>] = &[
     Step {
         name: "long tests",
         run: long_tests,
+    },
+    Step {
+        name: "soak",
+        run: |ci| soak::check(&ci.project, NO_LAYER),
     },
     Step {
         name: "picture with occlusion",

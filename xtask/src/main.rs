@@ -86,7 +86,8 @@ enum Task {
     Assets,
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci {
-        /// Instead, the pictures of the examples, and benchmarks with few instances
+        /// Instead, long tests, random apps, the pictures of the examples, and benchmarks with few
+        /// instances
         #[arg(long)]
         more: bool,
     },

@@ -67,7 +67,8 @@ impl Culler {
     pub fn draw_parts_of(
         &self,
         request: usize,
-        (slot, view): (usize, u32),
+        slot: usize,
+        view: u32,
         list: DrawList,
     ) -> &[DrawPart] {
         match (self.occluder.parts(request, view, list), list) {
@@ -194,7 +195,8 @@ impl Culler {
     pub const MAX_ROWS_OF_A_DRAW: u32 = DrawCounts::MAX;
 
     /// [Keys](crate::cull::CullRequest::key) of the requests that a batch draws.
-    pub fn batch_requests(&self, batch: usize) -> impl Iterator<Item = u64> {
+    #[cfg(feature = "bevy")]
+    pub(crate) fn batch_requests(&self, batch: usize) -> impl Iterator<Item = u64> {
         let meanings = match batch < self.early_batch_count() {
             true => self.planner.planned().meanings.get(batch),
             false => (self.occluder.batch(batch))

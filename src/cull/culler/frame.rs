@@ -17,6 +17,7 @@ use crate::cull::{
     gpu::Gpu,
     run::{Inputs, inputs::SharedInputs},
 };
+use std::borrow::Cow;
 use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor, Device};
 
 /// A frame that is prepared: it can be recorded once.
@@ -27,7 +28,7 @@ pub struct Frame<'a> {
 /// What [`Frame::record`] recorded. [`Culler::finish`] takes it after the submission.
 #[derive(Debug, Default)]
 #[must_use = "pass it to `Culler::finish` after the submission, or no counters come back"]
-pub struct Recorded {
+pub struct RecordedPasses {
     /// Number of compute passes.
     pub passes: u32,
     /// Number of dispatches of the stages.
@@ -109,6 +110,23 @@ impl Culler {
         frame: &CullFrame,
         occlusion: &[OcclusionView],
     ) -> Frame<'_> {
+        let views = self.plan_hiding(gpu, frame, occlusion);
+        self.store.end_uploads(gpu);
+        let (planner, store) = (&self.planner, &self.store);
+        (self.occluder).plan(gpu, frame, &views, planner, store, self.frame);
+        self.prepare_tables(gpu);
+        self.is_prepared = true;
+        Frame { culler: self }
+    }
+
+    /// Plans the frame, and chooses its compaction. Returns the views in which instances may be
+    /// hidden.
+    fn plan_hiding<'a>(
+        &mut self,
+        gpu: Gpu<'_>,
+        frame: &CullFrame,
+        occlusion: &'a [OcclusionView],
+    ) -> Cow<'a, [OcclusionView]> {
         self.frame.now += 1;
         let now = self.frame.now;
         let tested = frame.requests.iter();
@@ -128,7 +146,7 @@ impl Culler {
         self.planner.start_frame();
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
         while let Err(others) =
-            (self.occluder).make_room(gpu, &mut self.planner, (frame, &occlusion), now)
+            (self.occluder).make_room(gpu, &mut self.planner, frame, &occlusion, now)
         {
             occlusion = others.into();
             is_new |= self.planner.plan_frame(frame, &occlusion, sets);
@@ -145,9 +163,12 @@ impl Culler {
         if self.frame.changed_in == now || self.planner.has_mended() {
             self.frame.mended_in = now;
         }
-        self.store.end_uploads(gpu);
-        let (all, plan) = ((frame, &*occlusion), (&self.planner, is_new));
-        self.occluder.plan(gpu, all, plan, &self.store, self.frame);
+        occlusion
+    }
+
+    /// Prepares the tables and buffers of all batches of the frame.
+    fn prepare_tables(&mut self, gpu: Gpu<'_>) {
+        let now = self.frame.now;
         if self.runner.pipelines().is_some() {
             let own = || core::iter::once(self.planner.plan());
             let all = own().chain(self.occluder.plans());
@@ -171,16 +192,14 @@ impl Culler {
             pyramid: None,
             shared,
         };
-        let inputs = (&mut self.tables, inputs);
+        let (planner, tables) = (&self.planner, &mut self.tables);
         self.runner
-            .prepare(gpu, self.planner.planned(), inputs, self.frame);
-        let parts = (&self.planner, &self.runner, &self.store);
-        self.far_first.prepare(gpu, self.frame.now, parts);
-        let tables = (&mut self.tables, shared);
-        self.occluder.prepare(gpu, tables, &self.store, self.frame);
-        self.tables.upload(gpu);
-        self.is_prepared = true;
-        Frame { culler: self }
+            .prepare(gpu, planner.planned(), tables, inputs, self.frame);
+        self.far_first
+            .prepare(gpu, now, planner, &self.runner, &self.store);
+        self.occluder
+            .prepare(gpu, tables, shared, &self.store, self.frame);
+        tables.upload(gpu);
     }
 
     /// The frame that was prepared last, for a caller that prepares and records in different
@@ -253,8 +272,8 @@ impl Culler {
         encoder: &mut CommandEncoder,
         view: u32,
         passes: &mut dyn PassRecorder,
-    ) -> Recorded {
-        let mut recorded = Recorded::default();
+    ) -> RecordedPasses {
+        let mut recorded = RecordedPasses::default();
         if !self.hides(view) {
             return recorded;
         }
@@ -268,7 +287,7 @@ impl Culler {
     }
 
     /// Ends a frame after its commands were submitted.
-    pub fn finish(&mut self, _recorded: Recorded) {
+    pub fn finish(&mut self, _recorded: RecordedPasses) {
         self.runner.after_submit();
         self.occluder.after_submit();
     }
@@ -277,7 +296,7 @@ impl Culler {
 impl Frame<'_> {
     /// Records the whole frame: bounds of written sets, all stages, the copy of the counters.
     /// Nothing on the `Cpu` tier.
-    pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> Recorded {
+    pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> RecordedPasses {
         self.record_all(gpu, encoder, &mut PlainPasses, &mut [], true)
     }
 
@@ -290,7 +309,7 @@ impl Frame<'_> {
         encoder: &mut CommandEncoder,
         passes: &mut dyn PassRecorder,
         followers: &mut [&mut dyn Follower],
-    ) -> Recorded {
+    ) -> RecordedPasses {
         let wants_counts = self.culler.wants_counts();
         self.record_all(gpu, encoder, passes, followers, wants_counts)
     }
@@ -302,10 +321,10 @@ impl Frame<'_> {
         passes: &mut dyn PassRecorder,
         followers: &mut [&mut dyn Follower],
         mut wants_counts: bool,
-    ) -> Recorded {
+    ) -> RecordedPasses {
         let culler = self.culler;
         culler.is_prepared = false;
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedPasses::default();
         let has_work = culler.has_gpu_work();
         if culler.store.has_written() {
             let reads_bounds = has_work && culler.runner.reads_bounds();

@@ -64,18 +64,19 @@ impl Culler {
         set: SetId,
         part: &DrawPart,
     ) -> Result<Vec<u32>, CullError> {
-        self.read_shape(gpu, set, (part, 0))
+        self.read_shape(gpu, set, part, 0)
     }
 
     /// As [`Self::read_part`], by the command of a [shape](Culler::shape_source) of the request.
     ///
     /// # Errors
     /// [`CullError::Readback`].
-    pub fn read_shape(
+    pub(crate) fn read_shape(
         &self,
         gpu: Gpu<'_>,
         set: SetId,
-        (part, shape): (&DrawPart, usize),
+        part: &DrawPart,
+        shape: usize,
     ) -> Result<Vec<u32>, CullError> {
         let (command, indexed) = self.read_command(gpu, part, shape)?;
         let (batch, ..) = self.batch(part.batch).ok_or_else(gone)?;

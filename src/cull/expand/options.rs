@@ -83,7 +83,7 @@ impl<'a> ExpanderOptions<'a> {
 
 /// How many sources there are.
 #[derive(Clone, Copy, Debug)]
-pub enum Sources<'a> {
+pub enum SourceCount<'a> {
     /// A number that the CPU knows.
     Known(u32),
     /// What a word of a buffer says when pass 1 runs, but at most `max`.
@@ -104,5 +104,5 @@ pub struct ExpandInput<'a> {
     /// read with [`ExpanderOptions::counting`].
     pub counts: Option<&'a Buffer>,
     /// How many sources there are.
-    pub sources: Sources<'a>,
+    pub sources: SourceCount<'a>,
 }

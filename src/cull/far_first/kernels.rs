@@ -161,17 +161,13 @@ impl Kernels {
                 entry: kernel.entry,
                 checks,
             };
-            let bind = |resource: &Resource, access| Bind::at(*resource as u32, *resource, access);
-            let reads = kernel
-                .reads
-                .iter()
-                .map(|resource| bind(resource, Access::Read));
-            let writes = kernel
-                .writes
-                .iter()
-                .map(|resource| bind(resource, Access::Write));
-            let round = bind(&Resource::Round, Access::Uniform);
-            Program::build(device, &job, [round].into_iter().chain(reads).chain(writes))
+            let round = (&Resource::Round, Access::Uniform);
+            let reads = kernel.reads.iter().map(|read| (read, Access::Read));
+            let writes = kernel.writes.iter().map(|write| (write, Access::Write));
+            let binds = [round].into_iter().chain(reads).chain(writes);
+            let binds =
+                binds.map(|(&resource, access)| Bind::at(resource as u32, resource, access));
+            Program::build(device, &job, binds)
         };
         let programs = KERNELS.iter().map(build).collect::<Result<_, _>>();
         Ok(Self {

@@ -65,11 +65,11 @@ impl ChangedBytes {
 
     /// Writes what changed of `bytes` to a buffer. Returns the number of bytes written.
     pub fn write(&mut self, queue: &Queue, buffer: &Buffer, bytes: &[u8]) -> u64 {
-        self.write_at(queue, (buffer, 0), bytes)
+        self.write_at(queue, buffer, 0, bytes)
     }
 
     /// The same, of a table that begins at an offset of the buffer.
-    pub fn write_at(&mut self, queue: &Queue, (buffer, at): (&Buffer, u64), bytes: &[u8]) -> u64 {
+    pub fn write_at(&mut self, queue: &Queue, buffer: &Buffer, at: u64, bytes: &[u8]) -> u64 {
         let mut written = 0;
         let mut writes = self.take_writes(bytes.len());
         for range in &writes {

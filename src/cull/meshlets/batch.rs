@@ -8,6 +8,7 @@ use super::{
         result_offset,
     },
     pipelines::Pipelines,
+    readback::RowMeaning,
 };
 use crate::cull::{
     BatchVersion, CullError, Gpu, Version,
@@ -72,6 +73,8 @@ pub(super) struct MeshletBatch {
     bound: Option<BoundInputs>,
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
+    /// What the results of the rows mean.
+    pub meanings: Vec<RowMeaning>,
     /// Number of work items if every instance survived.
     pub max_items: u64,
     /// Frame in which the batch was last used.
@@ -105,6 +108,7 @@ impl MeshletBatch {
             refused: None,
             bound: None,
             row_table: Vec::new(),
+            meanings: Vec::new(),
             max_items: 0,
             last_used: 0,
         }
@@ -224,7 +228,8 @@ impl MeshletBatch {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        (pipelines, kernels): (&Pipelines, Option<&ItemKernels>),
+        pipelines: &Pipelines,
+        kernels: Option<&ItemKernels>,
         form: Form,
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {

@@ -8,16 +8,16 @@ use super::{
     layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletRow},
     options::MeshletOptions,
     pipelines::Pipelines,
-    readback::{LateCounters, Meanings, MeshletCounts, RowMeaning},
+    readback::{LateCounters, Meanings, MeshletCounts},
     request::MeshletRequest,
     tables::{MeshletMeshId, Tables},
 };
 use crate::{
     cull::{
         BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Gpu,
-        gpu::{limits::binding_limit, staging::StagingRing},
+        gpu::{limits::binding_limit, on_demand::RetryTimer, staging::StagingRing},
         layout::DrawCommand,
-        policy::{KEEP_FRAMES, RETRY_AFTER},
+        policy::KEEP_FRAMES,
     },
     meshlet::Meshlet,
 };
@@ -41,17 +41,18 @@ pub struct MeshletCuller {
     pub(super) keys: Vec<(usize, BatchKey)>,
     /// Index of the meshlet row, by index of the batch and index of the row in the batch.
     pub(super) lookup: HashMap<(usize, u32), u32>,
-    pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
     pub(super) readback: StagingRing<Meanings>,
-    pub(super) counts: Option<MeshletCounts>,
+    /// The newest counters, unless somebody has taken them.
+    pub(super) counts: MeshletCounts,
+    pub(super) has_counts: bool,
     /// Counters of the late lists, by view.
     pub(super) late: HashMap<u64, LateCounters>,
     /// Number of the culler's batches before the batches of late lists.
     pub(super) first_late: usize,
     pub(super) frame: u64,
     uploaded: u64,
-    /// Batches that the device refused, and the frame in which it did.
-    pub(super) refused: HashMap<BatchKey, u64>,
+    /// Batches that the device refused.
+    pub(super) refused: HashMap<BatchKey, RetryTimer>,
     errors: Vec<CullError>,
 }
 
@@ -108,9 +109,9 @@ impl MeshletCuller {
             batches: HashMap::new(),
             keys: Vec::new(),
             lookup: HashMap::new(),
-            meanings: HashMap::new(),
             readback: StagingRing::new("gpu_culling meshlet counters"),
-            counts: None,
+            counts: MeshletCounts::default(),
+            has_counts: false,
             late: HashMap::new(),
             first_late: 0,
             frame: 0,
@@ -172,8 +173,8 @@ impl MeshletCuller {
         }
         for batch in self.batches.values_mut() {
             batch.row_table.clear();
+            batch.meanings.clear();
         }
-        self.meanings.clear();
         for request in requests {
             self.add_request(gpu.device, culler, frame, request);
         }
@@ -245,7 +246,7 @@ impl MeshletCuller {
             (None, false) => Form::Division,
         };
         let edit = self.items.edit();
-        let form = match self.pipelines.ready(gpu.device, (form, self.frame), edit) {
+        let form = match self.pipelines.ready(gpu.device, form, self.frame, edit) {
             Ok(true) => form,
             other => {
                 self.errors.extend(other.err());
@@ -253,7 +254,7 @@ impl MeshletCuller {
                 Form::Division
             }
         };
-        let prepared = batch.prepare(gpu, (&self.pipelines, kernels), form, &inputs);
+        let prepared = batch.prepare(gpu, &self.pipelines, kernels, form, &inputs);
         if let Err(error) = expanded {
             self.items.note("\"division\"", &error.to_string());
         }
@@ -266,19 +267,20 @@ impl MeshletCuller {
         }
     }
 
-    /// Notes that the device refused a batch: its survivors are drawn whole until it is tried again
-    /// [`RETRY_AFTER`] frames later.
+    /// Notes that the device refused a batch: its survivors are drawn whole until it is tried
+    /// again.
     pub(super) fn refuse(&mut self, key: BatchKey, error: CullError) {
         self.batches.remove(&key);
-        if self.refused.insert(key, self.frame).is_none() {
+        let retry = RetryTimer::start(self.frame);
+        if self.refused.insert(key, retry).is_none() {
             self.errors.push(error);
         }
     }
 
-    /// Whether the device refused a batch less than [`RETRY_AFTER`] frames ago.
+    /// Whether the device refused a batch, and is not to be asked for it yet.
     pub(super) fn is_refused(&self, key: BatchKey) -> bool {
-        let refused_in = self.refused.get(&key);
-        refused_in.is_some_and(|refused_in| self.frame < refused_in + RETRY_AFTER)
+        let retry = self.refused.get(&key);
+        retry.is_some_and(|retry| retry.waits(self.frame))
     }
 
     /// Errors of the device since the last call. The sets that they concern are drawn whole.
@@ -292,8 +294,8 @@ impl MeshletCuller {
     }
 
     /// How survivors are to be expanded.
-    #[must_use]
-    pub fn asked_expansion(&self) -> MeshletExpansion {
+    #[cfg(feature = "bevy")]
+    pub(crate) fn asked_expansion(&self) -> MeshletExpansion {
         self.items.way()
     }
 

@@ -171,6 +171,7 @@ impl Items {
         &*self.edit
     }
 
+    #[cfg(feature = "bevy")]
     pub fn way(&self) -> MeshletExpansion {
         self.way
     }

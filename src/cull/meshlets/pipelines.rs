@@ -77,11 +77,39 @@ impl Pipelines {
         for stage in MeshletStage::ALL {
             let kernels = stage.kernels().iter();
             for kernel in kernels.filter(|kernel| kernel.form == form) {
-                let how = (self.tier, self.checks);
-                self.built.push(build(device, (stage, kernel), how, edit)?);
+                self.built
+                    .push(self.build_kernel(device, stage, kernel, edit)?);
             }
         }
         Ok(())
+    }
+
+    fn build_kernel(
+        &self,
+        device: &Device,
+        stage: MeshletStage,
+        kernel: &'static Kernel,
+        edit: &StageEdit,
+    ) -> Result<BuiltKernel, CullError> {
+        let job = KernelJob {
+            tier: self.tier,
+            label: stage.name(),
+            source: edit(stage, kernel.composed.on(self.tier).to_owned()),
+            entry: kernel.entry,
+            checks: self.checks,
+        };
+        let reads = kernel.reads.iter().map(|read| match read {
+            Resource::Sizes | Resource::PyramidShape => (read, Access::Uniform),
+            _ => (read, Access::Read),
+        });
+        let writes = kernel.writes.iter().map(|write| (write, Access::Write));
+        let binds = reads.chain(writes);
+        let binds = binds.map(|(&resource, access)| Bind::at(resource as u32, resource, access));
+        Ok(BuiltKernel {
+            stage,
+            kernel,
+            program: Program::build(device, &job, binds)?,
+        })
     }
 
     /// Compiles the kernels of a form, unless they are there. Returns whether they are.
@@ -91,7 +119,8 @@ impl Pipelines {
     pub fn ready(
         &mut self,
         device: &Device,
-        (form, now): (Form, u64),
+        form: Form,
+        now: u64,
         edit: &StageEdit,
     ) -> Result<bool, CullError> {
         // They were compiled with what all batches need.
@@ -155,41 +184,4 @@ impl Pipelines {
             }
         }
     }
-}
-
-fn build(
-    device: &Device,
-    (stage, kernel): (MeshletStage, &'static Kernel),
-    (tier, checks): (CullingTier, bool),
-    edit: &StageEdit,
-) -> Result<BuiltKernel, CullError> {
-    let label = stage.name();
-    let job = KernelJob {
-        tier,
-        label,
-        source: edit(stage, kernel.composed.on(tier).to_owned()),
-        entry: kernel.entry,
-        checks,
-    };
-    let bind = |resource: &Resource, access| Bind {
-        number: *resource as u32,
-        resource: *resource,
-        access: match resource {
-            Resource::Sizes | Resource::PyramidShape => Access::Uniform,
-            _ => access,
-        },
-    };
-    let reads = kernel
-        .reads
-        .iter()
-        .map(|resource| bind(resource, Access::Read));
-    let writes = kernel
-        .writes
-        .iter()
-        .map(|resource| bind(resource, Access::Write));
-    Ok(BuiltKernel {
-        stage,
-        kernel,
-        program: Program::build(device, &job, reads.chain(writes))?,
-    })
 }

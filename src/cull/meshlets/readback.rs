@@ -31,7 +31,7 @@ pub struct MeshletRowCount {
     /// Number of triangles that the survivors would have if their level were drawn whole.
     pub whole_triangles: u64,
     /// Whether the survivors were drawn whole because their meshlets did not fit.
-    pub whole: bool,
+    pub is_whole: bool,
 }
 
 /// Counters of one frame.
@@ -58,8 +58,8 @@ pub(super) struct RowMeaning {
 impl RowMeaning {
     pub fn count(&self, result: &MeshletResult) -> MeshletRowCount {
         let survivors = u64::from(result.survivor_count);
-        let whole = result.whole != 0;
-        let tested = if whole {
+        let is_whole = result.whole != 0;
+        let tested = if is_whole {
             0
         } else {
             survivors * u64::from(self.meshlets)
@@ -79,7 +79,7 @@ impl RowMeaning {
             visible,
             triangles: result.triangle_count(),
             whole_triangles: survivors * u64::from(self.triangles),
-            whole,
+            is_whole,
         }
     }
 }
@@ -87,13 +87,10 @@ impl RowMeaning {
 /// What the results of some batches mean, row by row.
 pub(super) type Meanings = Vec<(BatchKey, Vec<RowMeaning>)>;
 
-/// What a frame wrote of its batches: its number, and the bytes of their results.
-pub(super) type Results = (u64, Vec<u8>, Meanings);
-
 /// The counters of a view's late lists.
 pub(super) struct LateCounters {
     pub readback: StagingRing<Meanings>,
-    pub counts: Option<MeshletCounts>,
+    pub counts: MeshletCounts,
     pub last_used: u64,
 }
 
@@ -101,7 +98,7 @@ impl LateCounters {
     pub fn new() -> Self {
         Self {
             readback: StagingRing::new("gpu_culling late meshlet counters"),
-            counts: None,
+            counts: MeshletCounts::default(),
             last_used: 0,
         }
     }

@@ -6,12 +6,12 @@ use super::{
     kernels::MeshletStage,
     layout::result_offset,
     pipelines::BatchWork,
-    readback::{LateCounters, Meanings, RowMeaning},
+    readback::{LateCounters, Meanings},
 };
-use crate::cull::{BatchKey, Culler, Follower, PassRecorder};
+use crate::cull::{BatchKey, Culler, Follower, PassRecorder, gpu::staging::StagingRing};
 use core::ops::Range;
 use std::collections::HashMap;
-use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
+use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// The label of the compute pass of late lists, and the name of its time span.
 const LATE_SPAN: &str = "gpu_culling/meshlet_late";
@@ -36,9 +36,7 @@ impl MeshletCuller {
         batches: &Range<usize>,
         pass: &mut ComputePass<'_>,
     ) {
-        let keys = self.keys.iter();
-        let keys = keys.filter(|(batch, _)| batches.contains(batch));
-        let batches = keys.filter_map(|(_, key)| self.batches.get(key));
+        let batches = batches_in(&self.keys, &self.batches, batches).map(|(_, batch)| batch);
         let expanded = || batches.clone().filter_map(|batch| batch.items.as_ref());
         let work = batches.clone().map(|batch| BatchWork {
             rows: batch.row_table.len() as u32,
@@ -72,35 +70,53 @@ impl MeshletCuller {
                 self.record_stage(stage, &batches, pass);
             }
         });
-        let (copies, meanings) = results(&self.keys, (&self.batches, &self.meanings), &batches);
-        if let Some(view) = meanings.first().and_then(|(key, _)| key.visible_in) {
+        let found = batches_in(&self.keys, &self.batches, &batches);
+        let first = found.clone().next();
+        if let Some(view) = first.and_then(|(key, _)| key.visible_in) {
             let late = self.late.entry(view).or_insert_with(LateCounters::new);
             late.last_used = self.frame;
-            let copies = copies.into_iter();
-            let note = |known: &mut Meanings| *known = meanings;
-            late.readback
-                .record(device, encoder, self.frame, copies, note);
+            copy_results(&mut late.readback, device, encoder, self.frame, found);
         }
     }
 }
 
-/// What is copied of some batches of the culler, each buffer with its number of bytes, and what it
-/// means.
-fn results<'a>(
-    keys: &[(usize, BatchKey)],
-    (batches, meanings): (
-        &'a HashMap<BatchKey, MeshletBatch>,
-        &HashMap<BatchKey, Vec<RowMeaning>>,
-    ),
-    wanted: &Range<usize>,
-) -> (Vec<(&'a Buffer, u64)>, Meanings) {
-    let keys = keys.iter().filter(|(batch, _)| wanted.contains(batch));
-    let found = keys.filter_map(|(_, key)| {
-        let (batch, rows) = (batches.get(key)?, meanings.get(key)?);
-        let copy = (batch.results(), result_offset(rows.len() as u32));
-        Some((copy, (*key, rows.clone())))
+/// The batches of the culler with these indices that have meshlets to test, and their names.
+fn batches_in<'a>(
+    keys: &'a [(usize, BatchKey)],
+    batches: &'a HashMap<BatchKey, MeshletBatch>,
+    wanted: &'a Range<usize>,
+) -> impl Iterator<Item = (BatchKey, &'a MeshletBatch)> + Clone {
+    let keys = keys.iter();
+    let keys = keys.filter(move |(batch, _)| wanted.contains(batch));
+    keys.filter_map(move |(_, key)| Some((*key, batches.get(key)?)))
+}
+
+/// Copies the results of some batches, and keeps what they mean in the memory of what earlier ones
+/// meant.
+fn copy_results<'a>(
+    readback: &mut StagingRing<Meanings>,
+    device: &Device,
+    encoder: &mut CommandEncoder,
+    frame: u64,
+    batches: impl Iterator<Item = (BatchKey, &'a MeshletBatch)> + Clone,
+) {
+    let copies = batches.clone().map(|(_, batch)| {
+        let rows = batch.meanings.len() as u32;
+        (batch.results(), result_offset(rows))
     });
-    found.unzip()
+    readback.record(device, encoder, frame, copies, |kept| {
+        let mut count = 0;
+        for (key, batch) in batches {
+            if kept.len() == count {
+                kept.push((key, Vec::new()));
+            }
+            let (known, meanings) = &mut kept[count];
+            *known = key;
+            meanings.clone_from(&batch.meanings);
+            count += 1;
+        }
+        kept.truncate(count);
+    });
 }
 
 impl Follower for MeshletCuller {
@@ -121,10 +137,7 @@ impl Follower for MeshletCuller {
                 self.record_stage(stage, &batches, pass);
             });
         }
-        let (copies, meanings) = results(&self.keys, (&self.batches, &self.meanings), &batches);
-        let copies = copies.into_iter();
-        let note = |known: &mut Meanings| *known = meanings;
-        self.readback
-            .record(device, encoder, self.frame, copies, note);
+        let found = batches_in(&self.keys, &self.batches, &batches);
+        copy_results(&mut self.readback, device, encoder, self.frame, found);
     }
 }

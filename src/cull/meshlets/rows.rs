@@ -52,7 +52,7 @@ impl MeshletCuller {
             });
             let projection = culler.projection_in(view, &request.world_from_local);
             let draws_visible = meshlet_request.draws_visible.get(slot);
-            let lists = lists_of(culler, (meshlet_request.request, slot, view), draws_visible);
+            let lists = lists_of(culler, meshlet_request.request, slot, view, draws_visible);
             for (list, part) in lists {
                 let Some(range) = self.tables.range(mesh, part.level) else {
                     continue;
@@ -113,7 +113,7 @@ impl MeshletCuller {
                     base_vertex,
                     ..MeshletRow::default()
                 });
-                self.meanings.entry(key).or_default().push(RowMeaning {
+                batch.meanings.push(RowMeaning {
                     request: request.key,
                     view,
                     level: part.level as u32,
@@ -130,19 +130,18 @@ impl MeshletCuller {
 /// meshlets to test, with their lists.
 fn lists_of(
     culler: &Culler,
-    (request, slot, view): (usize, usize, u32),
+    request: usize,
+    slot: usize,
+    view: u32,
     draws_visible: Option<&bool>,
-) -> Vec<(DrawList, DrawPart)> {
-    let parts_of = |list| culler.draw_parts_of(request, (slot, view), list);
+) -> impl Iterator<Item = (DrawList, DrawPart)> {
+    let parts_of = move |list| culler.draw_parts_of(request, slot, view, list);
     // Other views, and other requests of the view, have no late list.
-    let lists: &[DrawList] = match (parts_of(DrawList::Late), draws_visible) {
+    let lists: &'static [DrawList] = match (parts_of(DrawList::Late), draws_visible) {
         ([], _) => &[DrawList::Kept],
         (_, Some(false)) => &[DrawList::Early, DrawList::Late],
         _ => &[DrawList::Early, DrawList::Late, DrawList::Visible],
     };
-    let mut found = Vec::new();
-    for list in lists {
-        found.extend(parts_of(*list).iter().map(|part| (*list, *part)));
-    }
-    found
+    let lists = lists.iter();
+    lists.flat_map(move |list| parts_of(*list).iter().map(move |part| (*list, *part)))
 }

@@ -2,7 +2,10 @@
 
 use crate::cull::layout::meshlets::GpuMeshlet;
 use crate::{
-    cull::{CullError, Gpu, Version, gpu::buffer::Table, policy::RETRY_AFTER},
+    cull::{
+        CullError, Gpu, Version,
+        gpu::{buffer::Table, on_demand::RetryTimer},
+    },
     meshlet::Meshlet,
 };
 use core::ops::Range;
@@ -30,8 +33,8 @@ pub(super) struct Tables {
     /// Number of meshlets that one binding holds.
     limit: u64,
     has_changed: bool,
-    /// The frame in which the device refused the table.
-    refused_in: Option<u64>,
+    /// Runs if the device refused the table.
+    retry: RetryTimer,
     /// Bumped when the buffer is replaced.
     pub version: Version,
 }
@@ -44,7 +47,7 @@ impl Tables {
             table: Table::new(device, "gpu_culling meshlets", BufferUsages::STORAGE),
             limit: binding_bytes / size_of::<GpuMeshlet>() as u64,
             has_changed: false,
-            refused_in: None,
+            retry: RetryTimer::default(),
             version: Version::new(),
         }
     }
@@ -81,14 +84,12 @@ impl Tables {
     /// Uploads the table if meshes were added or removed. Returns the number of bytes uploaded.
     ///
     /// # Errors
-    /// [`CullError::Gpu`], once. The table is then empty, and the device is asked again
-    /// [`RETRY_AFTER`] frames later.
+    /// [`CullError::Gpu`], once. The table is then empty, and the device is asked again later.
     pub fn upload(&mut self, gpu: Gpu<'_>, now: u64) -> Result<u64, CullError> {
-        let waits = |refused_in| now < refused_in + RETRY_AFTER;
-        if self.refused_in.is_some_and(waits) || !core::mem::take(&mut self.has_changed) {
+        if self.retry.waits(now) || !core::mem::take(&mut self.has_changed) {
             return Ok(0);
         }
-        let was_told = self.refused_in.take().is_some();
+        let was_told = self.retry.stop();
         let mut all = Vec::new();
         self.firsts.clear();
         for (id, mesh) in &self.meshes {
@@ -99,7 +100,7 @@ impl Tables {
             Ok(written) => written,
             Err(error) => {
                 self.firsts.clear();
-                (self.has_changed, self.refused_in) = (true, Some(now));
+                (self.has_changed, self.retry) = (true, RetryTimer::start(now));
                 return if was_told { Ok(0) } else { Err(error) };
             }
         };

@@ -9,17 +9,17 @@
 //! a region of 60 M        late 0, visible 0 | late 1, visible 1 | late 2, visible 2
 //! ```
 
-use super::{motion::Motions, rows::KnownProjections};
+use super::rows::{KnownProjections, ViewHistory};
 use crate::cull::{
     layout::{BLOCK, ViewPlanes},
     plan::{
         DrawPart, Plan, PlanLimits, PlanRequest,
-        occluded_rows::OccludedRows,
+        mend::MendedRequest,
+        occluded_rows::{NewOccludedRow, OccludedRows},
         planned::{PlannedBatches, RowMeaning, batch_keys},
-        planner::{further_shapes, hidden_requests, mended, slot_of},
+        planner::{further_shapes, hidden_requests, slot_of},
     },
     request::{CullFrame, CullRequest, DrawList, DrawShape, OcclusionView},
-    run::history::History,
     store::{ResidentSets, Set},
 };
 use core::ops::Range;
@@ -90,14 +90,16 @@ impl LatePlan {
     /// Plans the lists of the `view_index`-th of the views in which instances may be hidden.
     /// `frame_plan` is the plan of the frame. Draws count batches from `first_batch` on.
     pub fn build(
-        (frame, frame_plan): (&CullFrame, &Plan),
-        (view_index, view): (usize, &OcclusionView),
+        frame: &CullFrame,
+        frame_plan: &Plan,
+        view_index: usize,
+        view: &OcclusionView,
         sets: &ResidentSets,
         limits: PlanLimits,
         first_batch: usize,
     ) -> Self {
         let inputs: Vec<_> = hidden_requests(frame, view, sets, limits)
-            .filter_map(|index| LateInput::new((frame, frame_plan), view, (sets, limits), index))
+            .filter_map(|index| LateInput::new(frame, frame_plan, view, sets, limits, index))
             .collect();
         let requests: Vec<_> = inputs.iter().map(LateInput::to_plan).collect();
         let mut late = Self::default();
@@ -116,12 +118,16 @@ impl LatePlan {
                 parts.iter().filter(is_of)
             };
             for (part, visible) in rows(0).zip(rows(1)) {
-                let (level, _) = order.of_row(part.level);
-                let level = (level as u32, input.request.sphere_of_level(level));
-                let request = (input.index, input.request.key);
-                let of = (view_index, view.key);
-                late.occluded
-                    .add(&mut plan, (part, Some(visible)), request, of, level);
+                let row = NewOccludedRow {
+                    part,
+                    visible: Some(visible),
+                    request_index: input.index,
+                    request: input.request,
+                    view_index,
+                    view,
+                    level: order.of_row(part.level).0,
+                };
+                late.occluded.add(&mut plan, row);
             }
             let mut draws = [0..0, 0..0];
             let lists = [DrawList::Late, DrawList::Visible];
@@ -170,9 +176,12 @@ impl LatePlan {
 
     /// Gives requests of the frame their new transforms and lengths.
     pub fn mend(&mut self, frame: &CullFrame, sets: &ResidentSets, moved: &[usize]) {
+        if !moved.is_empty() {
+            self.occluded.settled = None;
+        }
         for &index in moved {
             if let Some(number) = self.number_of(index)
-                && let Some(to) = mended(frame, sets, index)
+                && let Some(to) = MendedRequest::of(frame, sets, index)
             {
                 self.planned.plan.mend(number, &to);
             }
@@ -187,13 +196,14 @@ impl LatePlan {
         found.ok()
     }
 
-    /// Updates what changes from frame to frame; `has_moved` if some request moved. Of the planes,
-    /// the kernels of late lists read the order alone, and meshlets all.
+    /// Updates what changes from frame to frame. Of the planes, the kernels of late lists read the
+    /// order alone, and meshlets all.
     pub fn update(
         &mut self,
-        (frame, frame_plan): (&CullFrame, &Plan),
-        (views, has_moved): (&[OcclusionView], bool),
-        seen: (&History, &Motions),
+        frame: &CullFrame,
+        frame_plan: &Plan,
+        views: &[OcclusionView],
+        past: &ViewHistory,
         known: KnownProjections<'_>,
         now: u64,
     ) {
@@ -216,11 +226,10 @@ impl LatePlan {
                 }
             }
         }
-        if !has_moved && self.occluded.stay(views, seen) {
+        if self.occluded.stay(views, past) {
             self.occluded.project(plan, views, known);
         } else {
-            let frame = (frame, views);
-            self.occluded.update(plan, frame, seen, known, now);
+            (self.occluded).update(plan, frame, views, past, known, now);
         }
     }
 
@@ -250,9 +259,11 @@ struct LateInput<'a> {
 
 impl<'a> LateInput<'a> {
     fn new(
-        (frame, frame_plan): (&'a CullFrame, &Plan),
+        frame: &'a CullFrame,
+        frame_plan: &Plan,
         view: &OcclusionView,
-        (sets, limits): (&'a ResidentSets, PlanLimits),
+        sets: &'a ResidentSets,
+        limits: PlanLimits,
         index: usize,
     ) -> Option<Self> {
         let request = frame.requests.get(index)?;

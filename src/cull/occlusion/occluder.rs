@@ -6,16 +6,20 @@ use super::{
     late::LatePlan,
     motion::{Motion, Motions},
     pyramid::{Pyramid, PyramidBuilder},
-    rows::{KnownProjections, projection_in},
+    rows::{KnownProjections, ViewHistory, projection_in},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
     compaction::occlude,
-    gpu::{Gpu, on_demand::OnDemand, version::Version},
+    gpu::{
+        Gpu,
+        on_demand::{OnDemand, RetryTimer},
+        version::Version,
+    },
     layout::Projection,
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, planner::Planner},
-    policy::{KEEP_FRAMES, RETRY_AFTER},
+    policy::KEEP_FRAMES,
     refusal::{Missing, Refusals},
     request::{CullFrame, DrawList, OcclusionView},
     run::{
@@ -32,7 +36,7 @@ use core::ops::Range;
 use glam::Affine3A;
 use hashbrown::HashMap;
 use std::{borrow::Cow, sync::Arc};
-use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
+use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// What occlusion depends on.
 pub(in crate::cull) struct OccluderOptions {
@@ -47,19 +51,17 @@ pub(in crate::cull) struct Occluder {
     options: OccluderOptions,
     /// Empty before the first view that hides.
     kernels: OnDemand<Kernels>,
-    history: History,
+    past: ViewHistory,
     /// By [`OcclusionView::key`].
     views: HashMap<u64, LateView>,
     /// The views of the current frame that have late lists, in its order.
     current: Vec<OcclusionView>,
     /// Indices of the views of the current frame that draw what they saw.
     frozen: Vec<u32>,
-    /// How the views of the current frame have moved, by their keys.
-    motions: Motions,
-    /// The frame in which the device refused something.
-    refused_in: Option<u64>,
-    /// Keys of the views that had no room, and the frame in which they had none.
-    without_room: HashMap<u64, u64>,
+    /// Runs if the device refused something.
+    retry: RetryTimer,
+    /// Views that had no room, by their keys.
+    without_room: HashMap<u64, RetryTimer>,
     /// The counters that were taken last.
     counts: FrameCounts,
     refusals: Refusals,
@@ -97,26 +99,16 @@ struct LateView {
     plan: LatePlan,
     runner: Runner,
     pyramid: Pyramid,
-    /// The buffer of the pyramid, and its version.
-    depths: Buffer,
-    depths_version: Version,
     /// Number of batches before its own.
     first_batch: usize,
+    /// Version of the frame's plan that `plan` follows.
+    frame_plan: Version,
     last_used: u64,
     /// How it moved in its last frame.
     motion: Motion,
 }
 
 impl LateView {
-    /// The depth that its lists are compared with.
-    fn pyramid(&self) -> PyramidBuffers<'_> {
-        PyramidBuffers {
-            depths: self.pyramid.buffer(),
-            shape: self.pyramid.uniform(),
-            version: self.depths_version,
-        }
-    }
-
     fn has_batch(&self, batch: usize) -> bool {
         let batches = self.first_batch..self.first_batch + self.plan.planned.keys.len();
         batches.contains(&batch)
@@ -129,12 +121,14 @@ impl Occluder {
             tier,
             options,
             kernels: OnDemand::default(),
-            history: History::new(),
+            past: ViewHistory {
+                records: History::new(),
+                motions: Motions::new(),
+            },
             views: HashMap::new(),
             current: Vec::new(),
             frozen: Vec::new(),
-            motions: Motions::new(),
-            refused_in: None,
+            retry: RetryTimer::default(),
             without_room: HashMap::new(),
             counts: FrameCounts::default(),
             refusals: Refusals::default(),
@@ -156,7 +150,7 @@ impl Occluder {
     }
 
     pub fn history(&self) -> &History {
-        &self.history
+        &self.past.records
     }
 
     /// Whether tier and compaction can leave out what is hidden.
@@ -179,16 +173,13 @@ impl Occluder {
         views: &'a [OcclusionView],
         now: u64,
     ) -> Cow<'a, [OcclusionView]> {
-        let rests = self
-            .refused_in
-            .is_some_and(|refused_in| now < refused_in + RETRY_AFTER);
-        if views.is_empty() || !self.can_hide() || rests {
+        if views.is_empty() || !self.can_hide() || self.retry.waits(now) {
             return Cow::default();
         }
         let build = || Kernels::build(device, self.tier, self.options.checks, &|_, source| source);
         match self.kernels.get_or_make(now, build) {
             Ok(_) => {
-                (self.without_room).retain(|_, refused_in| now < *refused_in + RETRY_AFTER);
+                self.without_room.retain(|_, retry| retry.waits(now));
                 match self.without_room.is_empty() {
                     true => views.into(),
                     false => self.with_room(views).into(),
@@ -215,53 +206,55 @@ impl Occluder {
         &mut self,
         gpu: Gpu<'_>,
         planner: &mut Planner,
-        (frame, views): (&CullFrame, &[OcclusionView]),
+        frame: &CullFrame,
+        views: &[OcclusionView],
         now: u64,
     ) -> Result<(), Vec<OcclusionView>> {
-        self.history.sweep(now);
-        let has_moved = !planner.moved().is_empty();
+        let past = &mut self.past;
+        past.records.sweep(now);
         let (rows, plan) = planner.occluded_rows_mut();
         if rows.is_empty() {
             return Ok(());
         }
-        self.motions.clear();
+        past.motions.clear();
         for view in views {
             let known = self.views.get(&view.key);
             let motion = Motion::new(&view.clip_from_world, known.map(|known| &known.motion));
-            self.motions.insert(view.key, motion);
+            past.motions.insert(view.key, motion);
         }
-        let stay = !has_moved && rows.stay(views, (&self.history, &self.motions));
-        if stay && self.history.keep_used(now) {
-            rows.project(plan, views, KnownProjections::default());
+        let known = KnownProjections::default();
+        if rows.stay(views, past) && past.records.keep_used(now) {
+            rows.project(plan, views, known);
             return Ok(());
         }
-        rows.use_slots(plan, &mut self.history, now);
-        if let Err(NoRoom { views: last, error }) = self.history.reserve(gpu, now) {
+        rows.use_slots(plan, &mut past.records, now);
+        if let Err(NoRoom { views: last, error }) = past.records.reserve(gpu, now) {
             if last.is_empty() {
                 self.refuse(error, now);
                 return Err(Vec::new());
             }
             self.refusals.push(error, Missing::Occlusion);
-            (self.without_room).extend(last.into_iter().map(|view| (view, now)));
+            let retry = RetryTimer::start(now);
+            (self.without_room).extend(last.into_iter().map(|view| (view, retry)));
             return Err(self.with_room(views));
         }
-        let seen = (&self.history, &self.motions);
-        rows.update(plan, (frame, views), seen, KnownProjections::default(), now);
+        rows.update(plan, frame, views, past, known, now);
         Ok(())
     }
 
     fn refuse(&mut self, error: CullError, now: u64) {
-        self.refused_in = Some(now);
+        self.retry = RetryTimer::start(now);
         self.refusals.push(error, Missing::Occlusion);
     }
 
-    /// Plans the late lists of the frame's views, and prepares their depth. The frame's plan is
-    /// made; `is_new` if other than in the frame before.
+    /// Plans the late lists of the frame's views, and prepares their depth. `planner` has planned
+    /// the frame.
     pub fn plan(
         &mut self,
         gpu: Gpu<'_>,
-        (frame, views): (&CullFrame, &[OcclusionView]),
-        (planner, is_new): (&Planner, bool),
+        frame: &CullFrame,
+        views: &[OcclusionView],
+        planner: &Planner,
         store: &InstanceStore,
         number: FrameNumber,
     ) {
@@ -285,7 +278,7 @@ impl Occluder {
                     let pyramid = match Pyramid::new(gpu) {
                         Ok(pyramid) => pyramid,
                         Err(error) => {
-                            self.refused_in = Some(number.now);
+                            self.retry = RetryTimer::start(number.now);
                             self.refusals.push(error, Missing::Occlusion);
                             continue;
                         }
@@ -294,34 +287,31 @@ impl Occluder {
                     place.insert(LateView {
                         plan: LatePlan::default(),
                         runner: Runner::new(gpu.device, pipelines, self.options.survivor_capacity),
-                        depths: pyramid.buffer().clone(),
-                        depths_version: Version::new(),
                         pyramid,
                         first_batch: 0,
+                        frame_plan: Version::new(),
                         last_used: 0,
                         motion: Motion::default(),
                     })
                 }
             };
-            if is_new || late.last_used + 1 != number.now || late.first_batch != first_batch {
-                let frame = (frame, planner.plan());
-                let sets = store.sets();
-                late.plan =
-                    LatePlan::build(frame, (index, view), sets, planner.limits(), first_batch);
-                late.first_batch = first_batch;
+            let frame_plan = planner.version();
+            if (late.frame_plan, late.first_batch) != (frame_plan, first_batch)
+                || late.last_used + 1 != number.now
+            {
+                let (plan, sets, limits) = (planner.plan(), store.sets(), planner.limits());
+                late.plan = LatePlan::build(frame, plan, index, view, sets, limits, first_batch);
+                (late.frame_plan, late.first_batch) = (frame_plan, first_batch);
             } else {
                 late.plan.start_mends();
                 late.plan.mend(frame, store.sets(), planner.moved());
             }
             first_batch += late.plan.planned.keys.len();
             late.last_used = number.now;
-            let sources = (frame, planner.plan());
-            let seen = (&self.history, &self.motions);
-            let has_moved = !planner.moved().is_empty();
             let (rows, plan) = planner.occluded_rows();
             let known = rows.projections(plan).starting_at(index);
-            (late.plan).update(sources, (views, has_moved), seen, known, number.now);
-            if let Some(motion) = self.motions.get(&view.key) {
+            (late.plan).update(frame, plan, views, &self.past, known, number.now);
+            if let Some(motion) = self.past.motions.get(&view.key) {
                 late.motion = *motion;
             }
             late.runner.learn(gpu.device, number.now);
@@ -335,10 +325,6 @@ impl Occluder {
                 let (texture, first, size) = (&depth.texture, depth.origin, depth.size);
                 let made = pyramid.prepare(gpu, builder, texture, first, size);
                 self.refusals.note_error(made, Missing::Occlusion);
-            }
-            if late.depths != *late.pyramid.buffer() {
-                late.depths = late.pyramid.buffer().clone();
-                late.depths_version.bump();
             }
         }
     }
@@ -362,7 +348,8 @@ impl Occluder {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        (tables, shared): (&mut FrameTables, Option<SharedInputs<'_>>),
+        tables: &mut FrameTables,
+        shared: Option<SharedInputs<'_>>,
         store: &InstanceStore,
         number: FrameNumber,
     ) {
@@ -373,20 +360,16 @@ impl Occluder {
             // The rows of late lists share the views of the frame's.
             let inputs = Inputs {
                 store,
-                history: &self.history,
-                pyramid: Some(PyramidBuffers {
-                    depths: late.pyramid.buffer(),
-                    shape: late.pyramid.uniform(),
-                    version: late.depths_version,
-                }),
+                history: &self.past.records,
+                pyramid: Some(late.pyramid.buffers()),
                 shared,
             };
             let planned = &late.plan.planned;
-            late.runner.prepare(gpu, planned, (tables, inputs), number);
+            late.runner.prepare(gpu, planned, tables, inputs, number);
             let mut keys = planned.keys.iter();
             if keys.any(|key| late.runner.batch(key).is_none()) {
                 // What was not drawn early would be missing for long.
-                self.refused_in = Some(number.now);
+                self.retry = RetryTimer::start(number.now);
             }
         }
     }
@@ -462,7 +445,7 @@ impl Occluder {
 
     /// The depth that batch `batch` is compared with, counted as in [`Self::batch`].
     pub fn pyramid_of(&self, batch: usize) -> Option<PyramidBuffers<'_>> {
-        self.view_with(batch).map(LateView::pyramid)
+        self.view_with(batch).map(|late| late.pyramid.buffers())
     }
 
     fn view_with(&self, batch: usize) -> Option<&LateView> {
@@ -524,7 +507,7 @@ impl Occluder {
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let views = self.views.values();
         let late = views.flat_map(|late| late.runner.sizes().chain(late.pyramid.sizes()));
-        self.history.sizes().chain(late)
+        self.past.records.sizes().chain(late)
     }
 }
 

@@ -9,8 +9,10 @@ use crate::cull::{
         kernel::KernelJob,
         limits::binding_limit,
         program::Program,
+        version::Version,
     },
     layout::{DepthPyramid, PYRAMID_TILE},
+    run::inputs::PyramidBuffers,
     shaders::{Composed, kernels},
 };
 use glam::UVec2;
@@ -55,6 +57,7 @@ impl PyramidBuilder {
     ///
     /// # Errors
     /// [`CullError::Pipeline`].
+    #[cfg(feature = "testing")]
     pub fn with_sources(
         device: &Device,
         edit: impl Fn(&str, String) -> String,
@@ -118,6 +121,8 @@ impl PyramidBuilder {
 pub struct Pyramid {
     shape: DepthPyramid,
     texels: Growable,
+    /// Changes when the buffer of texels is replaced.
+    version: Version,
     uniform: Table,
     bound: Option<BoundDepth>,
 }
@@ -146,6 +151,7 @@ impl Pyramid {
         Ok(Self {
             shape,
             texels,
+            version: Version::new(),
             uniform,
             bound: None,
         })
@@ -217,7 +223,9 @@ impl Pyramid {
                 limit,
             });
         }
-        self.texels.reserve(gpu.device, bytes)?;
+        if self.texels.reserve(gpu.device, bytes)? {
+            self.version.bump();
+        }
         self.uniform.write(gpu, &[shape])?;
         self.shape = shape;
         let programs = [program].into_iter().chain(&builder.others);
@@ -272,7 +280,17 @@ impl Pyramid {
         &self.uniform.gpu.buffer
     }
 
+    /// What the late lists of a view bind.
+    pub(super) fn buffers(&self) -> PyramidBuffers<'_> {
+        PyramidBuffers {
+            depths: self.buffer(),
+            shape: self.uniform(),
+            version: self.version,
+        }
+    }
+
     /// The shape.
+    #[cfg(feature = "testing")]
     #[must_use]
     pub fn shape(&self) -> &DepthPyramid {
         &self.shape

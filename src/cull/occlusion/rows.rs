@@ -16,6 +16,12 @@ use crate::cull::{
 use core::ops::Range;
 use glam::{Affine3A, DMat4, Mat4};
 
+/// What the views of a frame have seen, and how they have moved.
+pub(in crate::cull) struct ViewHistory {
+    pub records: History,
+    pub motions: Motions,
+}
+
 impl OccludedRows {
     /// Gives the rows their records in frame `now`.
     pub fn use_slots(&self, plan: &Plan, history: &mut History, now: u64) {
@@ -25,15 +31,15 @@ impl OccludedRows {
     }
 
     /// Whether only the projections of the rows differ from the frame before, in a frame whose plan
-    /// is the same and in which no set moved.
-    pub fn stay(&self, views: &[OcclusionView], (history, motions): (&History, &Motions)) -> bool {
+    /// is the same.
+    pub fn stay(&self, views: &[OcclusionView], past: &ViewHistory) -> bool {
         // A frozen view draws what it saw, wherever it looks.
         let cuts = |view: &OcclusionView| {
-            let motion = motions.get(&view.key);
+            let motion = past.motions.get(&view.key);
             !view.is_frozen && motion.is_none_or(Motion::may_be_cut)
         };
         let is_settled = |settled: &SettledInputs| {
-            settled.history == history.version()
+            settled.history == past.records.version()
                 && settled.views.iter().copied().eq(views.iter().map(state_of))
         };
         self.settled.as_ref().is_some_and(is_settled) && !views.iter().any(cuts)
@@ -67,8 +73,9 @@ impl OccludedRows {
     pub fn update(
         &mut self,
         plan: &mut Plan,
-        (frame, views): (&CullFrame, &[OcclusionView]),
-        (history, motions): (&History, &Motions),
+        frame: &CullFrame,
+        views: &[OcclusionView],
+        past: &ViewHistory,
         mut known: KnownProjections<'_>,
         now: u64,
     ) {
@@ -89,12 +96,12 @@ impl OccludedRows {
                 plan.projections.push(known.projection(view, &seen));
                 self.projected.push(seen);
             }
-            let motion = motions.get(&row.slot.view);
+            let motion = past.motions.get(&row.slot.view);
             let width = 2.0 * request.sphere.radius * stretch;
             let near = view.near_pixels * 2.0 / view.depth.size.y as f32;
             let is_cut = !view.is_frozen && motion.is_none_or(|motion| motion.is_cut(near, width));
             let batch: &mut BatchPlan = &mut plan.batches[row.batch];
-            let found = history.find(batch.page, &row.slot, now);
+            let found = past.records.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];
             to.projection = plan.projections.len() as u32 - 1;
             to.instance_count = batch.chunks[row.chunk].instance_count;
@@ -110,9 +117,15 @@ impl OccludedRows {
             to.near_pixels = view.near_pixels;
             is_settled &= !is_new && !is_cut;
         }
-        self.settled = is_settled.then(|| SettledInputs {
-            history: history.version(),
-            views: views.iter().map(state_of).collect(),
+        let before = self.settled.take();
+        self.settled = is_settled.then(|| {
+            let mut states = before.map_or_else(Vec::new, |before| before.views);
+            states.clear();
+            states.extend(views.iter().map(state_of));
+            SettledInputs {
+                history: past.records.version(),
+                views: states,
+            }
         });
     }
 }

@@ -2,7 +2,10 @@
 //! without another plan.
 
 use super::{OpenBatches, Plan, PlanLimits, PlanRequest};
-use crate::cull::store::region::Region;
+use crate::cull::{
+    request::CullFrame,
+    store::{ResidentSets, region::Region},
+};
 use core::ops::Range;
 use glam::Affine3A;
 
@@ -16,7 +19,19 @@ pub(in crate::cull) struct MendedRequest<'a> {
     pub len: u32,
 }
 
-impl MendedRequest<'_> {
+impl<'a> MendedRequest<'a> {
+    /// What a request of the frame has become. `None` if its set is not resident: it then has no
+    /// rows.
+    pub fn of(frame: &'a CullFrame, sets: &'a ResidentSets, index: usize) -> Option<Self> {
+        let request = frame.requests.get(index)?;
+        let set = sets.get(request.set)?;
+        Some(Self {
+            world_from_local: &request.world_from_local,
+            regions: &set.regions,
+            len: set.len,
+        })
+    }
+
     /// Number of instances in a region.
     fn instances_in(&self, region: usize) -> u32 {
         let before = self.regions[..region].iter();

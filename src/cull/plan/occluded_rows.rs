@@ -4,7 +4,7 @@ use super::{DrawPart, Plan, center_flag};
 use crate::cull::{
     gpu::version::Version,
     layout::{CHUNK_OFF_CENTER, OcclusionRow},
-    request::BoundingSphere,
+    request::{CullRequest, OcclusionView},
 };
 use glam::Affine3A;
 
@@ -14,7 +14,8 @@ pub(in crate::cull) struct OccludedRows {
     pub rows: Vec<OccludedRow>,
     /// The view and the transform of each of [`Plan::projections`].
     pub projected: Vec<(usize, Affine3A)>,
-    /// What the rows hold for; `None` if the next frame must look at each.
+    /// What the rows hold for; `None` if the next frame must look at each, because a record is new,
+    /// a view was cut or a set has moved.
     pub settled: Option<SettledInputs>,
 }
 
@@ -58,18 +59,26 @@ pub(in crate::cull) struct SlotKey {
     pub blocks: u32,
 }
 
+/// A row of a plan that is to be added.
+pub(in crate::cull) struct NewOccludedRow<'a> {
+    pub part: &'a DrawPart,
+    /// The row of all visible survivors, of a late plan.
+    pub visible: Option<&'a DrawPart>,
+    pub request: &'a CullRequest,
+    /// Index of the request in the frame.
+    pub request_index: usize,
+    pub view: &'a OcclusionView,
+    /// Index among the frame's views in which instances may be hidden.
+    pub view_index: usize,
+    /// Level of detail.
+    pub level: usize,
+}
+
 impl OccludedRows {
-    /// Adds a row of `plan` to its batch's table. `part` is the row; `visible` is the row of all
-    /// visible survivors, of a late plan. `level` is its level of detail, whose mesh is in
-    /// `sphere`.
-    pub fn add(
-        &mut self,
-        plan: &mut Plan,
-        (part, visible): (&DrawPart, Option<&DrawPart>),
-        (request, request_key): (usize, u64),
-        (view, view_key): (usize, u64),
-        (level, sphere): (u32, BoundingSphere),
-    ) {
+    /// Adds a row to its batch's table.
+    pub fn add(&mut self, plan: &mut Plan, new: NewOccludedRow<'_>) {
+        let NewOccludedRow { part, visible, .. } = new;
+        let sphere = new.request.sphere_of_level(new.level);
         let batch = &mut plan.batches[part.batch];
         let first_count = |row: u32| batch.chunk_views[row as usize].first_count;
         let chunk = &batch.chunks[part.chunk as usize];
@@ -89,12 +98,12 @@ impl OccludedRows {
             batch: part.batch,
             chunk: part.chunk as usize,
             place: batch.occlusion.len(),
-            request,
-            view,
+            request: new.request_index,
+            view: new.view_index,
             slot: SlotKey {
-                request: request_key,
-                view: view_key,
-                level,
+                request: new.request.key,
+                view: new.view.key,
+                level: new.level as u32,
                 first_instance: chunk.first_instance,
                 // A set that grows keeps its records for a while.
                 blocks: chunk.block_count.next_power_of_two(),

@@ -13,7 +13,7 @@ pub(in crate::cull) use requests::{further_shapes, hidden_requests, slot_of};
 use super::{
     Plan, PlanLimits,
     mend::MendedRequest,
-    occluded_rows::OccludedRows,
+    occluded_rows::{NewOccludedRow, OccludedRows},
     planned::{BatchKey, PlannedBatches, batch_keys},
     shared_views::SharedViews,
 };
@@ -292,16 +292,19 @@ impl Planner {
         }
         self.has_far_first |= new.iter().any(CullRequest::is_far_first);
         self.planned.keys = batch_keys(plan, None);
-        let known = (&*self.planned.meanings, first_new);
-        self.planned.meanings = row_meanings(frame, plan, known, &[]);
+        let known = &self.planned.meanings;
+        self.planned.meanings = row_meanings(frame, plan, known, first_new, &[]);
         self.inputs.as_mut()?.grow(frame, sets);
         self.work.mended += new.len() as u64;
         Some(true)
     }
 
     fn mend_moved(&mut self, frame: &CullFrame, sets: &ResidentSets) {
+        if !self.moved.is_empty() {
+            self.occluded.settled = None;
+        }
         for &index in &self.moved {
-            if let Some(to) = mended(frame, sets, index) {
+            if let Some(to) = MendedRequest::of(frame, sets, index) {
                 self.planned.mend(index, &to);
             }
         }
@@ -337,19 +340,23 @@ impl Planner {
         let mut early = Vec::new();
         self.occluded = OccludedRows::default();
         for (index, view) in occlusion.iter().enumerate() {
-            let is_frozen = view.is_frozen;
             for request in hidden_requests(frame, view, sets, self.limits) {
                 let Some(slot) = slot_of(frame, request, view.view) else {
                     continue;
                 };
                 for part in plan.parts(request, slot).to_vec() {
-                    let found = &frame.requests[request];
-                    let level = (part.level as u32, found.sphere_of_level(part.level));
-                    let (request, view) = ((request, found.key), (index, view.key));
-                    self.occluded
-                        .add(&mut plan, (&part, None), request, view, level);
+                    let row = NewOccludedRow {
+                        part: &part,
+                        visible: None,
+                        request: &frame.requests[request],
+                        request_index: request,
+                        view,
+                        view_index: index,
+                        level: part.level,
+                    };
+                    self.occluded.add(&mut plan, row);
                     // All that a frozen view draws is in this list.
-                    if !is_frozen {
+                    if !view.is_frozen {
                         early.push(part);
                     }
                 }
@@ -357,7 +364,7 @@ impl Planner {
         }
         self.planned = PlannedBatches {
             keys: batch_keys(&plan, None),
-            meanings: row_meanings(frame, &plan, (&[], 0), &early),
+            meanings: row_meanings(frame, &plan, &[], 0, &early),
             plan,
         };
         self.inputs = Some(inputs);
@@ -378,19 +385,4 @@ fn set_resting(plan: &mut Plan, index: usize, request: &CullRequest) {
             plan.set_resting(index, row, rests);
         }
     }
-}
-
-/// What a request has become. `None` if its set is not resident: it then has no rows.
-pub(in crate::cull) fn mended<'a>(
-    frame: &'a CullFrame,
-    sets: &'a ResidentSets,
-    index: usize,
-) -> Option<MendedRequest<'a>> {
-    let request = frame.requests.get(index)?;
-    let set = sets.get(request.set)?;
-    Some(MendedRequest {
-        world_from_local: &request.world_from_local,
-        regions: &set.regions,
-        len: set.len,
-    })
 }

@@ -52,7 +52,7 @@ impl SharedViews {
     pub fn share(&mut self, plan: &mut Plan, frame: &CullFrame) {
         plan.start_sharing();
         *self = Self {
-            eyes: eyes_of(frame),
+            eyes: eyes_of(frame).collect(),
             ..Self::default()
         };
         self.add(frame);
@@ -105,10 +105,10 @@ impl SharedViews {
 
     /// Measures the rows whose distances may differ from the frame before.
     fn update_distances(&mut self, plan: &mut Plan, frame: &CullFrame, moved: &[usize]) {
-        let eyes = eyes_of(frame);
-        self.has_new_distances = self.eyes != eyes;
+        self.has_new_distances = !eyes_of(frame).eq(self.eyes.iter().copied());
         if self.has_new_distances {
-            self.eyes = eyes;
+            self.eyes.clear();
+            self.eyes.extend(eyes_of(frame));
             plan.mend_all();
             for request in 0..frame.requests.len() {
                 set_distances(plan, frame, request);
@@ -203,13 +203,13 @@ impl Plan {
 }
 
 /// How the views of a frame see levels and distances, without their positions.
-fn eyes_of(frame: &CullFrame) -> Vec<Option<LodEye>> {
+fn eyes_of(frame: &CullFrame) -> impl Iterator<Item = Option<LodEye>> {
     let placeless = |eye| LodEye {
         position: glam::Vec3::ZERO,
         ..eye
     };
     let views = frame.views.iter();
-    views.map(|view| view.lod_eye().map(placeless)).collect()
+    views.map(move |view| view.lod_eye().map(placeless))
 }
 
 /// Measures the distances that a request's rows keep.

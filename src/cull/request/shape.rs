@@ -76,9 +76,16 @@ impl BoundingSphere {
         self
     }
 
-    /// A sphere with the same center, around both.
+    /// Whether another sphere is inside this one.
     #[must_use]
-    pub fn enlarged_around(mut self, other: Self) -> Self {
+    pub fn surrounds(&self, other: &Self) -> bool {
+        other.center.distance(self.center) + other.radius <= self.radius
+    }
+
+    /// A sphere with the same center, around both.
+    #[cfg(feature = "bevy")]
+    #[must_use]
+    pub(crate) fn enlarged_around(mut self, other: Self) -> Self {
         let away = other.center.distance(self.center);
         self.radius = self.radius.max(away + other.radius);
         self

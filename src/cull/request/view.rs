@@ -101,8 +101,9 @@ impl CullView {
 
     /// Sets the eye from the matrix through which the content is seen, independently of the planes;
     /// see [`Self::with_eye`].
+    #[cfg(feature = "bevy")]
     #[must_use]
-    pub fn seen_through(mut self, clip_from_world: &Mat4) -> Self {
+    pub(crate) fn seen_through(mut self, clip_from_world: &Mat4) -> Self {
         let seen = Self::from_clip_from_world(clip_from_world);
         (self.eye, self.depth) = (seen.eye, seen.depth);
         self
@@ -135,8 +136,9 @@ impl CullView {
     /// The same view with the near plane at which the rasterizer clips: `z <= w` of clip space. The
     /// near plane of Bevy's frusta is `w + z >= 0`, which with reverse z lies behind the camera; an
     /// orthographic camera would keep everything behind it.
+    #[cfg(feature = "bevy")]
     #[must_use]
-    pub fn with_near_of(mut self, clip_from_world: &Mat4) -> Self {
+    pub(crate) fn with_near_of(mut self, clip_from_world: &Mat4) -> Self {
         self.planes[4] = Self::from_clip_from_world(clip_from_world).planes[4];
         self
     }
@@ -179,8 +181,9 @@ impl CullView {
     }
 
     /// The same view, in the same order, without any test.
+    #[cfg(feature = "bevy")]
     #[must_use]
-    pub fn keeping_everything(self) -> Self {
+    pub(crate) fn keeping_everything(self) -> Self {
         Self {
             eye: self.eye,
             depth: self.depth,

@@ -1,8 +1,10 @@
 //! The arena of a batch's survivors.
 
 use crate::cull::{
-    Compaction, CullError, compaction::Arena as ArenaKind, gpu::buffer::Growable, plan::BatchPlan,
-    policy::RETRY_AFTER,
+    Compaction, CullError,
+    compaction::Arena as ArenaKind,
+    gpu::{buffer::Growable, on_demand::RetryTimer},
+    plan::BatchPlan,
 };
 use wgpu::{Buffer, BufferUsages, Device};
 
@@ -37,11 +39,7 @@ pub(in crate::cull) struct ArenaNeeds {
 impl ArenaNeeds {
     /// What a batch needs; without a compaction, on the `Cpu` tier. `first` and `limit` are the
     /// fields.
-    pub fn of(
-        plan: &BatchPlan,
-        compaction: Option<Compaction>,
-        (first, limit): (u32, u64),
-    ) -> Self {
+    pub fn of(plan: &BatchPlan, compaction: Option<Compaction>, first: u32, limit: u64) -> Self {
         let max = compaction.map_or(plan.awake_survivors, |compaction| max_ids(plan, compaction));
         Self {
             max,
@@ -80,8 +78,8 @@ pub(in crate::cull) struct SurvivorArena {
     pub capacity: u32,
     /// Number of ids that it must hold so that no survivor can be lost ([`max_ids`]).
     pub max: u64,
-    /// The frame in which the device refused a larger one.
-    refused_in: Option<u64>,
+    /// Runs if the device refused a larger one.
+    retry: RetryTimer,
 }
 
 impl SurvivorArena {
@@ -92,13 +90,8 @@ impl SurvivorArena {
             array: Growable::new(device, "gpu_culling survivors", usage),
             capacity: 0,
             max: 0,
-            refused_in: None,
+            retry: RetryTimer::default(),
         }
-    }
-
-    /// Whether the device refused a larger one less than [`RETRY_AFTER`] frames ago.
-    fn waits(&self, now: u64) -> bool {
-        (self.refused_in).is_some_and(|refused_in| now < refused_in + RETRY_AFTER)
     }
 
     pub fn buffer(&self) -> &Buffer {
@@ -116,7 +109,7 @@ impl SurvivorArena {
     ///
     /// # Errors
     /// [`CullError::Gpu`]. Survivors that do not fit are then lost, and counted, and the device is
-    /// asked again [`RETRY_AFTER`] frames later.
+    /// asked again later.
     pub fn fit(&mut self, device: &Device, needs: ArenaNeeds, now: u64) -> Result<bool, CullError> {
         self.max = needs.max;
         let held = u64::from(self.capacity);
@@ -125,14 +118,14 @@ impl SurvivorArena {
                 let replaced = self.array.replace(device, size * 4).is_ok();
                 if replaced {
                     self.capacity = size as u32;
-                    self.refused_in = None;
+                    self.retry.stop();
                 }
                 Ok(replaced)
             }
-            Some(size) if !self.waits(now) => {
+            Some(size) if !self.retry.waits(now) => {
                 let grown = self.reserve(device, size as u32);
                 let grown = grown.or_else(|_| self.reserve(device, needs.min_size() as u32));
-                self.refused_in = grown.is_err().then_some(now);
+                self.retry = RetryTimer::start_after(grown.as_ref().err(), now);
                 grown
             }
             _ => Ok(false),
@@ -143,22 +136,22 @@ impl SurvivorArena {
     /// ids. Returns whether it was replaced.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]; it then stays, and the device is asked again [`RETRY_AFTER`] frames
-    /// later.
+    /// [`CullError::Gpu`]; it then stays, and the device is asked again later.
     pub fn learn(
         &mut self,
         device: &Device,
-        (needed, limit): (u32, u64),
+        needed: u32,
+        limit: u64,
         now: u64,
     ) -> Result<bool, CullError> {
         // Of what that frame needed, some rows may rest now.
         let needed = u64::from(needed).min(self.max);
-        if needed <= u64::from(self.capacity) || self.waits(now) {
+        if needed <= u64::from(self.capacity) || self.retry.waits(now) {
             return Ok(false);
         }
         let room = needed + needed / 4;
         let grown = self.reserve(device, room.min(limit) as u32);
-        self.refused_in = grown.is_err().then_some(now);
+        self.retry = RetryTimer::start_after(grown.as_ref().err(), now);
         grown
     }
 

@@ -46,7 +46,8 @@ pub(crate) struct GpuBatch {
     /// What the tables and buffers were made for; the rows are compared separately.
     made_for: Option<TableInputs>,
     /// The sibling commands in the buffer of commands, and the number of rows before them.
-    siblings: (u32, Vec<DrawCommand>),
+    siblings: Vec<DrawCommand>,
+    rows_before_siblings: u32,
     /// The commands of the `Cpu` tier, which are drawn directly.
     pub cpu_args: Vec<DrawCommand>,
     /// The frame in which the batch was last used.
@@ -107,7 +108,8 @@ impl GpuBatch {
             bound_inputs: None,
             bound_compaction: Compaction::Auto,
             made_for: None,
-            siblings: Default::default(),
+            siblings: Vec::new(),
+            rows_before_siblings: 0,
             cpu_args: Vec::new(),
             last_used: 0,
         }
@@ -190,7 +192,8 @@ impl GpuBatch {
         pipelines: &Pipelines,
         plan: &BatchPlan,
         frame: FrameNumber,
-        (tables, inputs): (&mut FrameTables, &BatchInputs<'_>),
+        tables: &mut FrameTables,
+        inputs: &BatchInputs<'_>,
     ) -> Result<u64, CullError> {
         let mut bytes = 0;
         let mut replaced = false;
@@ -251,10 +254,10 @@ impl GpuBatch {
             if self.args.reserve(gpu.device, commands)? {
                 self.version.bump();
                 replaced = true;
-                self.siblings = Default::default();
+                self.siblings.clear();
             }
             let rows = plan.batch.row_count;
-            if self.siblings.0 != rows || self.siblings.1 != plan.siblings {
+            if self.rows_before_siblings != rows || self.siblings != plan.siblings {
                 // The passes write only the survivors of these commands.
                 let siblings: &[u8] = bytemuck::cast_slice(&plan.siblings);
                 if !siblings.is_empty() {
@@ -262,7 +265,7 @@ impl GpuBatch {
                         .write_buffer(self.args(), args_offset(rows), siblings);
                 }
                 bytes += siblings.len() as u64;
-                self.siblings = (rows, plan.siblings.clone());
+                (self.rows_before_siblings, self.siblings) = (rows, plan.siblings.clone());
             }
         }
         if self.bound_compaction != pipelines.compaction {
@@ -332,7 +335,7 @@ impl GpuBatch {
         self.cpu_args
             .resize(batch.row_count as usize, DrawCommand::zeroed());
         self.cpu_args.extend_from_slice(&plan.siblings);
-        self.siblings = Default::default();
+        self.siblings.clear();
         let mut first_words = Vec::new();
         if let Some(cpu) = &page.cpu {
             reference::vote(

@@ -48,8 +48,10 @@ struct PageRecords {
 /// The records of all pages.
 pub(in crate::cull) struct History {
     pages: HashMap<usize, PageRecords>,
-    /// The last frame that named its slots, and the last frame that [kept](Self::keep_used) them.
-    used: (u64, u64),
+    /// The last frame that named its slots.
+    named_in: u64,
+    /// The last frame that named them or [kept](Self::keep_used) them.
+    kept_in: u64,
     /// Bumped when a buffer is replaced.
     version: Version,
 }
@@ -64,7 +66,8 @@ impl History {
     pub fn new() -> Self {
         Self {
             pages: HashMap::new(),
-            used: (0, 0),
+            named_in: 0,
+            kept_in: 0,
             version: Version::new(),
         }
     }
@@ -72,16 +75,17 @@ impl History {
     /// The frame uses the slots of the frame before. Returns false if it must name them: they may
     /// be swept in this frame, or no frame before used any.
     pub fn keep_used(&mut self, now: u64) -> bool {
-        let keeps = self.used.1 + 1 == now && !now.is_multiple_of(KEEP_FRAMES);
+        let keeps = self.kept_in + 1 == now && !now.is_multiple_of(KEEP_FRAMES);
         if keeps {
-            self.used.1 = now;
+            self.kept_in = now;
         }
         keeps
     }
 
     /// The frame names its slots: notes when those were used that frames have kept.
     fn settle(&mut self, now: u64) {
-        let (named, kept) = core::mem::replace(&mut self.used, (now, now));
+        let (named, kept) = (self.named_in, self.kept_in);
+        (self.named_in, self.kept_in) = (now, now);
         if named == kept {
             return;
         }
@@ -96,7 +100,7 @@ impl History {
 
     /// Gives a row its records in this frame. [`Self::reserve`] then makes room for them.
     pub fn use_slot(&mut self, page: usize, key: SlotKey, now: u64) {
-        if self.used.0 != now {
+        if self.named_in != now {
             self.settle(now);
         }
         let page = self.pages.entry(page).or_default();

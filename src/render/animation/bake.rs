@@ -45,9 +45,8 @@ use bevy::{
 #[derive(Component, Reflect, Clone, Debug, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct BakeAnimation {
-    /// The clips, and whether each begins again at its end. An
-    /// [`AnimationState`](super::AnimationState) names them by their index.
-    pub clips: Vec<(Handle<AnimationClip>, bool)>,
+    /// The clips. An [`AnimationState`](super::AnimationState) names them by their index.
+    pub clips: Vec<ClipToBake>,
     /// The least number of poses per second. By default (`None`), each clip gets as few as are
     /// close to it: 24 at least and 120 at most.
     pub rate: Option<f32>,
@@ -55,6 +54,16 @@ pub struct BakeAnimation {
     pub source: AnimationSource,
     /// [`InstanceAnimation::blend_seconds`] of the parts.
     pub blend_seconds: f32,
+}
+
+/// A clip that is to be baked.
+#[derive(Reflect, Clone, Debug, PartialEq)]
+#[reflect(Clone, PartialEq)]
+pub struct ClipToBake {
+    /// The clip.
+    pub clip: Handle<AnimationClip>,
+    /// Whether it begins again at its end. If not, its last pose stays.
+    pub loops: bool,
 }
 
 impl Default for BakeAnimation {
@@ -77,8 +86,9 @@ impl BakeAnimation {
     /// Clips that begin again at their end.
     #[must_use]
     pub fn looping(clips: impl IntoIterator<Item = Handle<AnimationClip>>) -> Self {
+        let to_bake = |clip| ClipToBake { clip, loops: true };
         Self {
-            clips: clips.into_iter().map(|clip| (clip, true)).collect(),
+            clips: clips.into_iter().map(to_bake).collect(),
             ..default()
         }
     }
@@ -86,7 +96,7 @@ impl BakeAnimation {
     /// Adds a clip that stays in its last pose.
     #[must_use]
     pub fn and_once(mut self, clip: Handle<AnimationClip>) -> Self {
-        self.clips.push((clip, false));
+        self.clips.push(ClipToBake { clip, loops: false });
         self
     }
 
@@ -122,7 +132,7 @@ pub struct AnimationBaked {
 pub(in crate::render) struct SkinToBake {
     scene: AssetId<WorldAsset>,
     skeleton: Skeleton,
-    clips: Vec<(Handle<AnimationClip>, bool)>,
+    clips: Vec<ClipToBake>,
     /// The bits of the rate.
     rate: Option<u32>,
 }
@@ -167,7 +177,7 @@ pub(in crate::render) fn forget_baked(
     }
     for event in clips.read() {
         if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
-            baked.forget(|key| key.clips.iter().any(|(clip, _)| clip.id() == *id));
+            baked.forget(|key| key.clips.iter().any(|of| of.clip.id() == *id));
         }
     }
     for event in scenes.read() {
@@ -247,10 +257,9 @@ pub(in crate::render) fn bake_animations(
 
 /// The first clip that could not be loaded.
 fn unloadable(key: &SkinToBake, server: Option<&AssetServer>) -> Option<usize> {
-    let has_failed = |clip: &Handle<AnimationClip>| {
-        server.is_some_and(|server| server.load_state(clip.id()).is_failed())
-    };
-    key.clips.iter().position(|(clip, _)| has_failed(clip))
+    let has_failed =
+        |of: &ClipToBake| server.is_some_and(|server| server.load_state(of.clip.id()).is_failed());
+    key.clips.iter().position(has_failed)
 }
 
 /// The most poses per second.
@@ -262,8 +271,7 @@ fn start(
     clips: &Assets<AnimationClip>,
     bindposes: &Assets<SkinnedMeshInverseBindposes>,
 ) -> Option<Task<Result<AnimationPoses, AnimationError>>> {
-    let loaded =
-        |(clip, loops): &(Handle<AnimationClip>, bool)| Some((clips.get(clip)?.clone(), *loops));
+    let loaded = |of: &ClipToBake| Some((clips.get(&of.clip)?.clone(), of.loops));
     let clips: Option<Vec<_>> = key.clips.iter().map(loaded).collect();
     let clips = clips?;
     let unbind = bindposes.get(&key.skeleton.inverse_bindposes)?.to_vec();

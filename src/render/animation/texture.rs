@@ -12,7 +12,7 @@ use super::{
     table::{AnimationClock, PoseEntry, PoseTable},
 };
 use crate::{
-    cull::{CullError, guarded, policy::RETRY_AFTER},
+    cull::{CullError, RetryTimer, guarded, policy::RETRY_AFTER},
     render::told::Told,
 };
 use bevy::{
@@ -62,8 +62,8 @@ pub(in crate::render) struct PoseTexture {
     held: Vec<Option<HeldPoses>>,
     /// The table that was uploaded; `None` if it is to be looked at again.
     version: Option<u64>,
-    /// The frame in which the device refused a larger texture.
-    refused_in: Option<u64>,
+    /// Runs if the device refused a larger texture.
+    retry: RetryTimer,
     told: Told<AssetId<AnimationPoses>>,
 }
 
@@ -85,14 +85,12 @@ impl PoseTexture {
     pub fn upload(
         &mut self,
         table: &PoseTable,
-        (clock, frame): (AnimationClock, u64),
+        clock: AnimationClock,
+        frame: u64,
         device: &RenderDevice,
         queue: &RenderQueue,
     ) -> bool {
-        let waits = self
-            .refused_in
-            .is_some_and(|refused_in| frame < refused_in + RETRY_AFTER);
-        if self.version == Some(table.version) && (waits || self.refused_in.is_none()) {
+        if self.version == Some(table.version) && !self.retry.is_due(frame) {
             if self.rows > 1 {
                 self.write(queue, 0, &[clock.texel()]);
             }
@@ -111,7 +109,7 @@ impl PoseTexture {
         }
         let ends = self.held.iter().flatten().map(|held| held.rows.end);
         let needed = ends.max().unwrap_or(1);
-        let is_new = self.make_room(needed, max_rows, frame, (device, queue));
+        let is_new = self.make_room(needed, max_rows, frame, device, queue);
         self.directory.resize(WIDTH as usize, [0; 4]);
         for place in new {
             let entry = &table.entries()[place];
@@ -169,11 +167,12 @@ impl PoseTexture {
         needed: u32,
         max_rows: u32,
         frame: u64,
-        (device, queue): (&RenderDevice, &RenderQueue),
+        device: &RenderDevice,
+        queue: &RenderQueue,
     ) -> bool {
         let fits = self.texture.is_some() && needed <= self.rows;
         let is_too_large = self.rows > SMALL && needed <= self.rows / 4;
-        let was_refused = self.refused_in.take().is_some();
+        let was_refused = self.retry.stop();
         if fits && !is_too_large {
             return false;
         }
@@ -199,12 +198,12 @@ impl PoseTexture {
         let is_new = made.is_some();
         if let Some(texture) = made {
             if let Some((old, _)) = &self.texture {
-                copy_rows((device, queue), [old, &texture.0], rows.min(self.rows));
+                copy_rows(device, queue, [old, &texture.0], rows.min(self.rows));
             }
             (self.texture, self.rows) = (Some(texture), rows);
         }
         if let Some(error) = refusal.filter(|_| !fits) {
-            self.refused_in = Some(frame);
+            self.retry = RetryTimer::start(frame);
             if !was_refused {
                 let what = match self.texture {
                     Some(_) => "new AnimationPoses are not drawn",
@@ -251,7 +250,7 @@ impl PoseTexture {
 }
 
 /// Copies the first rows of a texture to another one.
-fn copy_rows((device, queue): (&RenderDevice, &RenderQueue), [from, to]: [&Texture; 2], rows: u32) {
+fn copy_rows(device: &RenderDevice, queue: &RenderQueue, [from, to]: [&Texture; 2], rows: u32) {
     let whole = |texture| TexelCopyTextureInfo {
         texture,
         mip_level: 0,

@@ -75,18 +75,20 @@ impl Found {
             };
             let granules = member.granules.first..member.granules.end;
             !self.tables[table as usize].put(granules, drawn.first_slot)
-                || self.add_member((index, drawn), (member, table), draws, culler)
+                || self.add_member(index, member, table, draws, culler)
         })
     }
 
     /// Adds an entity to its batch set in each view. Returns false if one is missing.
     fn add_member(
         &mut self,
-        (index, drawn): (usize, &Drawn),
-        (member, table): (Member, u32),
+        index: usize,
+        member: Member,
+        table: u32,
         draws: &SetDraws,
         culler: &Culler,
     ) -> bool {
+        let drawn = &draws.drawn[index];
         let request = drawn.of.request;
         let views = draws.frame.requests[request].views.iter().enumerate();
         for (place, &view) in views {
@@ -97,7 +99,7 @@ impl Found {
                 return false;
             };
             for list in ListDraws::lists(culler.hides(view)) {
-                let parts = culler.draw_parts_of(request, (place, view), *list);
+                let parts = culler.draw_parts_of(request, place, view, *list);
                 let commands = parts
                     .iter()
                     .filter_map(|part| command_of(culler, drawn, part, table));
@@ -162,7 +164,7 @@ impl Found {
                 }
                 by_view[at].members.push(index);
                 for list in ListDraws::lists(culler.hides(*view)) {
-                    let parts = culler.draw_parts_of(drawn.of.request, (place, *view), *list);
+                    let parts = culler.draw_parts_of(drawn.of.request, place, *view, *list);
                     let commands = parts
                         .iter()
                         .filter_map(|part| command_of(culler, drawn, part, table));

@@ -51,7 +51,8 @@ pub(in crate::render) fn redirect_wireframes(
     let (Some(functions), Some(mut phases)) = (functions, phases) else {
         return;
     };
-    if culling.lists.entities.is_empty() {
+    let with_sets = &culling.extraction.lists.entities;
+    if with_sets.is_empty() {
         return;
     }
     let functions = functions.read();
@@ -65,7 +66,6 @@ pub(in crate::render) fn redirect_wireframes(
     if !has_phase {
         return;
     }
-    let with_sets = &culling.lists.entities;
     for phase in phases.values_mut() {
         let mut found = Vec::new();
         for ((set_key, bin_key), entities) in &phase.unbatchable_meshes {

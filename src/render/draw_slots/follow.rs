@@ -15,12 +15,13 @@ impl DrawSlots {
 
     /// The previous frame drew the set at a place. Whether this one does is not known yet.
     pub fn draw_again(&mut self, place: usize) {
-        let own = self.of_sets.get(place).cloned().unwrap_or_default();
-        self.used = self.used.saturating_sub(own.len());
-        let own = self.slots.get_mut(own.start as usize..own.end as usize);
-        for slot in own.into_iter().flatten() {
-            slot.frame = self.frame - 1;
+        let before = self.frame - 1;
+        let own = self.slots_of(place);
+        let count = own.len();
+        for slot in own {
+            slot.frame = before;
         }
+        self.used = self.used.saturating_sub(count);
     }
 
     /// Whether the slots of the set at a place have the transforms of the frame before.

@@ -210,8 +210,9 @@ proptest! {
                 let was: Option<InFrame> = known.insert(place, now.clone());
                 let was = was.filter(|was| set(was) == set(now));
                 let offset = now.offset();
-                let of = (place, now.regions);
-                let is_kept = keeps && was.is_some() && slots.keep(of, entity, &data, offset);
+                let count = now.regions;
+                let is_kept =
+                    keeps && was.is_some() && slots.keep(place, count, entity, &data, offset);
                 let first = slots.claim(place, now.regions);
                 firsts.push(first);
                 for region in (0..now.regions).filter(|_| !is_kept) {
@@ -259,7 +260,7 @@ fn sets_that_no_view_sees_any_more_lose_their_slots() {
         slots.start_frame(3);
         for index in first..first + 100 {
             let (entity, data) = (entity(index), data((index % 100) as i8));
-            if !slots.keep((index as usize, 1), entity, &data, None) {
+            if !slots.keep(index as usize, 1, entity, &data, None) {
                 let slot = slots.claim(index as usize, 1);
                 slots.fill(slot, entity, &data, info(index, 0), None);
             }
@@ -285,7 +286,7 @@ fn one_entity_of_two_thousand_that_moves_uploads_its_own_slots_only() {
         for index in seen {
             let at = if index == 1000 { moved_by } else { 0 };
             let (entity, data) = (entity(index), data(at));
-            if !slots.keep((index as usize, 1), entity, &data, None) {
+            if !slots.keep(index as usize, 1, entity, &data, None) {
                 let slot = slots.claim(index as usize, 1);
                 slots.fill(slot, entity, &data, info(index, 0), None);
             }

@@ -1,7 +1,7 @@
 //! The buffers of the pass.
 
 use crate::{
-    cull::{CullError, growing_size, guarded, policy::RETRY_AFTER},
+    cull::{CullError, RetryTimer, growing_size, guarded},
     render::bindings::METADATA_BINDING,
 };
 use bevy::render::{
@@ -34,8 +34,8 @@ pub(super) struct Buffers {
 
 /// The device refused the uniforms.
 struct Refused {
-    /// The frame.
-    frame: u64,
+    /// Runs from the first refusal.
+    retry: RetryTimer,
     /// Size of the uniforms that it may still be asked for, in bytes.
     max_bytes: u64,
 }
@@ -61,9 +61,9 @@ impl Buffers {
         self.refused.is_some()
     }
 
-    /// Forgets a refusal that is [`RETRY_AFTER`] frames old.
+    /// Forgets a refusal after which the device is to be asked again.
     pub fn ask_again(&mut self, now: u64) {
-        self.refused = (self.refused.take()).filter(|refused| now < refused.frame + RETRY_AFTER);
+        self.refused.take_if(|refused| refused.retry.is_due(now));
     }
 
     /// Drops the buffers.
@@ -108,9 +108,9 @@ impl Buffers {
             .apply(wgpu_device, &mut self.uniforms)
             .inspect_err(|_| {
                 let had = self.uniforms.as_ref().map_or(0, Buffer::size);
-                let frame = self.refused.as_ref().map_or(now, |refused| refused.frame);
+                let before = self.refused.as_ref().map(|refused| refused.retry);
                 self.refused = Some(Refused {
-                    frame,
+                    retry: before.unwrap_or(RetryTimer::start(now)),
                     max_bytes: had.max(sizes.uniforms / 2),
                 });
             })?;

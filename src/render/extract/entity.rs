@@ -70,7 +70,8 @@ pub(super) fn fades(item: &SetEntityItem, parent: Option<&SetEntityItem>) -> boo
 pub(super) fn use_of(
     item: &SetEntityItem,
     parent: Option<&SetEntityItem>,
-    (set, sphere): (SetId, &SetSphere),
+    set: SetId,
+    sphere: &SetSphere,
     changed_in: u64,
 ) -> ExtractedSet {
     ExtractedSet {

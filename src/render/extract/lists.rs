@@ -147,14 +147,14 @@ impl SetLists {
 
     /// Notes that a set has one more user, in the extraction with this number. The users of a set
     /// that has several are drawn in another way.
-    pub(super) fn share(&mut self, (asset, set): (AssetId<InstanceSet>, SetId), now: u64) {
+    pub(super) fn share(&mut self, asset: AssetId<InstanceSet>, set: SetId, now: u64) {
         if self.shared.insert(set) && self.listed_in != now {
             self.change_user(asset, now);
         }
     }
 
     /// Another set takes the place of one, in the extraction with this number.
-    pub(super) fn swap(&mut self, (before, after): (SetId, SetId), now: u64) {
+    pub(super) fn swap(&mut self, before: SetId, after: SetId, now: u64) {
         for (place, set) in self.sets.iter_mut().enumerate() {
             if let Some(set) = set.as_mut().filter(|set| set.set == before) {
                 (set.set, set.changed_in) = (after, now);

@@ -2,18 +2,17 @@
 
 use super::{
     entity::{SetEntityItem, use_of},
-    lists::SetLists,
-    roster::{Roster, is_extracted},
+    roster::is_extracted,
+    state::Extraction,
 };
 use crate::{
+    cull::Culler,
     instance::InstanceSet,
     render::{
-        culler::GpuCuller,
         extracted_set::ExtractedSet,
         gpu_written::InstanceBuffers,
         names::AssetNames,
-        told::Told,
-        upload::{KnownSet, KnownSets, Reserved, Uploads},
+        upload::{KnownSet, Reserved, Uploads},
     },
 };
 use bevy::{log::warn, platform::collections::HashSet, prelude::*};
@@ -23,14 +22,8 @@ pub(super) struct Reader<'a> {
     pub assets: &'a Assets<InstanceSet>,
     pub names: AssetNames<'a>,
     pub uploads: Uploads<'a>,
-    pub known: &'a mut KnownSets,
-    pub lost: &'a mut HashSet<AssetId<InstanceSet>>,
-    pub told: &'a mut Told<AssetId<InstanceSet>>,
     pub buffers: &'a mut InstanceBuffers,
-    pub roster: &'a mut Roster,
-    pub lists: &'a mut SetLists,
-    /// The number of the extraction.
-    pub frame: u64,
+    pub state: &'a mut Extraction,
 }
 
 impl Reader<'_> {
@@ -43,8 +36,9 @@ impl Reader<'_> {
     ) -> Option<ExtractedSet> {
         let entity = item.entity;
         let asset = item.instances.id();
+        let state = &mut *self.state;
         let Some(set) = self.assets.get(asset) else {
-            self.roster.add_absent(entity, asset);
+            state.roster.add_absent(entity, asset);
             return None;
         };
         let sphere = parent.map_or(item.sphere, |parent| parent.sphere)?;
@@ -52,39 +46,40 @@ impl Reader<'_> {
             return None;
         }
         if !is_extracted(set) {
-            if self.told.is_new(asset) {
+            if state.told.is_new(asset) {
                 warn!(
                     "GpuInstances on {entity}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
                     self.names.of(asset)
                 );
             }
-            self.roster.add_absent(entity, asset);
+            state.roster.add_absent(entity, asset);
             return None;
         }
-        let known = (self.known.entry(asset)).or_insert_with(|| self.uploads.new_set());
-        if known.used_in != self.lists.listed_in {
-            (known.used_in, known.users) = (self.lists.listed_in, 1);
+        let known = (state.known.entry(asset)).or_insert_with(|| self.uploads.new_set());
+        if known.used_in != state.lists.listed_in {
+            (known.used_in, known.users) = (state.lists.listed_in, 1);
             known.user = Some(entity.into());
-            let to = (&mut *self.buffers, &mut *self.lost);
-            catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
+            let (uploads, lost) = (&mut self.uploads, &mut state.lost);
+            catch_up(uploads, asset, known, set, self.buffers, lost, &self.names);
         } else {
             known.users += 1;
-            self.lists.share((asset, known.current.id), self.frame);
+            state.lists.share(asset, known.current.id, state.frame);
         }
-        Some(use_of(item, parent, (known.current.id, sphere), self.frame))
+        Some(use_of(item, parent, known.current.id, sphere, state.frame))
     }
 
     /// Uploads what changed of a set.
     pub fn follow(&mut self, asset: AssetId<InstanceSet>) {
-        let (Some(known), Some(set)) = (self.known.get_mut(&asset), self.assets.get(asset)) else {
+        let state = &mut *self.state;
+        let (Some(known), Some(set)) = (state.known.get_mut(&asset), self.assets.get(asset)) else {
             return;
         };
         let before = known.current.id;
-        let to = (&mut *self.buffers, &mut *self.lost);
-        catch_up(&mut self.uploads, (asset, known, set), to, &self.names);
+        let (uploads, lost) = (&mut self.uploads, &mut state.lost);
+        catch_up(uploads, asset, known, set, self.buffers, lost, &self.names);
         let now = known.current.id;
         if now != before {
-            self.lists.swap((before, now), self.frame);
+            state.lists.swap(before, now, state.frame);
         }
     }
 }
@@ -93,21 +88,21 @@ impl Reader<'_> {
 /// Notes in `unsettled` the sets in use that may have something to upload, in the order in which
 /// they were first met. Returns whether each set in use is still there.
 pub(super) fn look_at_assets(
-    culling: &mut GpuCuller,
+    culler: Option<&mut Culler>,
+    state: &mut Extraction,
     assets: &Assets<InstanceSet>,
     buffers: &mut InstanceBuffers,
     unsettled: &mut Vec<AssetId<InstanceSet>>,
 ) -> bool {
-    let GpuCuller {
-        culler: Some(culler),
+    let Some(culler) = culler else {
+        return false;
+    };
+    let Extraction {
         known,
         roster,
         lists,
         ..
-    } = culling
-    else {
-        return false;
-    };
+    } = state;
     let mut all_stay = true;
     let mut found = Vec::new();
     known.retain(|asset, known| {
@@ -135,8 +130,11 @@ pub(super) fn look_at_assets(
 /// Uploads what changed of a set, or makes room for what the GPU writes.
 fn catch_up(
     uploads: &mut Uploads<'_>,
-    (asset, known, set): (AssetId<InstanceSet>, &mut KnownSet, &InstanceSet),
-    (buffers, lost): (&mut InstanceBuffers, &mut HashSet<AssetId<InstanceSet>>),
+    asset: AssetId<InstanceSet>,
+    known: &mut KnownSet,
+    set: &InstanceSet,
+    buffers: &mut InstanceBuffers,
+    lost: &mut HashSet<AssetId<InstanceSet>>,
     names: &AssetNames<'_>,
 ) {
     if set.written().is_none() {

@@ -47,7 +47,7 @@ impl AssetLoader for MeshLodsLoader {
     }
 
     fn extensions(&self) -> &[&str] {
-        &[MeshLods::EXTENSION]
+        &[MeshLods::FILE_EXTENSION]
     }
 }
 

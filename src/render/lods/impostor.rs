@@ -1,6 +1,11 @@
 //! Impostors: the last level of detail of a set, with another material.
 
-use crate::render::{components::GpuInstances, scene::InstanceScene, told::Told};
+use crate::render::{
+    components::GpuInstances,
+    offset::{InstanceOffset, stretch_of},
+    scene::InstanceScene,
+    told::Told,
+};
 use bevy::{
     ecs::{query::QueryData, system::SystemParam},
     platform::collections::HashMap,
@@ -64,6 +69,10 @@ pub(in crate::render) struct SetImpostor {
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 pub(in crate::render) struct ImpostorOf(pub Entity);
 
+/// On a part of a scene: the part whose impostor shows both.
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+pub(in crate::render) struct SharedImpostor(pub Entity);
+
 /// The instances of its set that an entity draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::render) enum InstanceShare {
@@ -103,6 +112,7 @@ type ImpostorsChanged = Or<(
     Changed<GpuInstances>,
     Changed<ChildOf>,
     Changed<Children>,
+    Changed<SharedImpostor>,
 )>;
 
 /// An entity that is or has an impostor, or may have one.
@@ -137,12 +147,18 @@ impl Removals<'_, '_> {
 type IsOrHasImpostor = Or<(With<InstanceImpostor>, With<SetImpostor>)>;
 
 /// Gives impostors the sets of their parents.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(in crate::render) fn attach_impostors(
     mut commands: Commands,
     changed: Query<(), (IsOrMayHaveImpostor, ImpostorsChanged)>,
     mut removals: Removals,
     impostors: Query<Impostor>,
     parents: Query<Parent, (Without<InstanceImpostor>, Without<InstanceScene>)>,
+    sharing: Query<(Entity, &SharedImpostor)>,
+    offsets: Query<&InstanceOffset>,
     former: Query<Entity, (With<ImpostorOf>, Without<InstanceImpostor>)>,
     attached: Query<(Entity, &SetImpostor)>,
 ) {
@@ -185,6 +201,14 @@ pub(in crate::render) fn attach_impostors(
                 error: item.impostor.error,
             };
             wanted.insert(parent, impostor);
+        }
+    }
+    let stretch = |part| stretch_of(offsets.get(part).ok().map(|offset| &offset.0));
+    for (part, SharedImpostor(first)) in &sharing {
+        if let Some(&SetImpostor { entity, error }) = wanted.get(first) {
+            // Errors are in the units of each part's mesh.
+            let error = error * stretch(*first) / stretch(part);
+            wanted.insert(part, SetImpostor { entity, error });
         }
     }
     for (entity, known) in &attached {

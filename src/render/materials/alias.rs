@@ -152,8 +152,8 @@ pub(in crate::render) fn alias_materials(
     let aliases = &mut *aliases;
     aliases.visited.clear();
     let reshown = reshown.take();
-    let lists = &culling.lists;
-    let is_next = core::mem::replace(&mut aliases.extracted_in, culling.frame) + 1 == culling.frame;
+    let (lists, now) = (&culling.extraction.lists, culling.extraction.frame);
+    let is_next = core::mem::replace(&mut aliases.extracted_in, now) + 1 == now;
     if lists.entities.is_empty() && aliases.settled.is_empty() && aliases.entities.is_empty() {
         return;
     }

@@ -57,8 +57,8 @@ impl DrawMode {
             VertexStage::Foreign => Self::Refused,
             VertexStage::Default if asked.expanded && able.can_expand => Self::Expanded,
             _ if buffers > able.vertex_buffers => Self::Crowded,
-            VertexStage::Default if asked.fading => Self::Fading,
-            VertexStage::Default | VertexStage::Instanced => Self::Instances,
+            VertexStage::Default | VertexStage::Fading if asked.fading => Self::Fading,
+            VertexStage::Default | VertexStage::Instanced | VertexStage::Fading => Self::Instances,
         }
     }
 

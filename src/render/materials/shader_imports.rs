@@ -11,6 +11,8 @@ use bevy::{
 
 /// The module by which a vertex stage reads instances: `shaders/draw/instance.wesl`.
 const MODULE: &str = "bevy_gpu_culling::draw_instance";
+/// The module by which a vertex stage says how instances fade: `shaders/draw/fade.wesl`.
+const FADE_MODULE: &str = "bevy_gpu_culling::draw_fade";
 
 /// The imports of all shaders that are loaded.
 #[derive(Resource, Default)]
@@ -24,8 +26,10 @@ pub(in crate::render) struct InstancedShaders {
 struct Imports {
     /// The name under which others import it.
     name: ShaderImport,
-    /// Whether its source names the module, in an import or in a path.
+    /// Whether its source names [`MODULE`], in an import or in a path.
     names_module: bool,
+    /// The same for [`FADE_MODULE`].
+    names_fade: bool,
     imports: Vec<ShaderImport>,
     /// The files among them.
     files: Vec<AssetId<Shader>>,
@@ -38,6 +42,8 @@ pub(in crate::render) enum VertexStage {
     Default,
     /// The material's own, which reads instances.
     Instanced,
+    /// The same, and it says how they fade.
+    Fading,
     /// The material's own, which is not loaded.
     Loading,
     /// The material's own, which does not read instances.
@@ -55,14 +61,17 @@ impl InstancedShaders {
             material.get_shader(PrepassVertexShader),
             material.get_shader(DeferredVertexShader),
         ];
-        let known: Vec<_> = own
-            .iter()
-            .flatten()
+        let own = own.iter().flatten();
+        let known: Vec<_> = (own.clone())
             .map(|shader| self.reads_instances(shader.id()))
             .collect();
+        let fades = |shader: &Handle<Shader>| {
+            self.reaches(shader.id(), |known| known.names_fade) == Some(true)
+        };
         match (known.contains(&Some(true)), known.contains(&Some(false))) {
             _ if known.contains(&None) => VertexStage::Loading,
             (true, true) => VertexStage::Mixed,
+            (true, false) if own.clone().all(fades) => VertexStage::Fading,
             (true, false) => VertexStage::Instanced,
             (false, true) => VertexStage::Foreign,
             (false, false) => VertexStage::Default,
@@ -72,6 +81,11 @@ impl InstancedShaders {
     /// Whether a shader imports the module, itself or through other shaders; `None` if that is not
     /// known yet, because a file that it imports is not loaded.
     fn reads_instances(&self, shader: AssetId<Shader>) -> Option<bool> {
+        self.reaches(shader, |known| known.names_module)
+    }
+
+    /// Whether a shader or one that it imports is of a kind; `None` if that is not known yet.
+    fn reaches(&self, shader: AssetId<Shader>, is_kind: fn(&Imports) -> bool) -> Option<bool> {
         let mut met = HashSet::from([shader]);
         let mut open = vec![shader];
         let mut is_whole = true;
@@ -80,7 +94,7 @@ impl InstancedShaders {
                 is_whole = false;
                 continue;
             };
-            if known.names_module {
+            if is_kind(known) {
                 return Some(true);
             }
             // Bevy lists an imported item beside its module, so not all of them are shaders.
@@ -99,10 +113,14 @@ impl InstancedShaders {
         self.remove(id);
         self.names.insert(shader.import_path.clone(), id);
         let files = shader.file_dependencies.iter();
+        let names_module = |module| {
+            shader.imports.iter().any(|import| is_of(import, module))
+                || matches!(&shader.source, Source::Wesl(source) if names(source, module))
+        };
         let imports = Imports {
             name: shader.import_path.clone(),
-            names_module: shader.imports.iter().any(is_module)
-                || matches!(&shader.source, Source::Wesl(source) if names(source, MODULE)),
+            names_module: names_module(MODULE),
+            names_fade: names_module(FADE_MODULE),
             imports: shader.imports.clone(),
             files: files.map(Handle::id).collect(),
         };
@@ -153,12 +171,12 @@ fn warn_of_wgsl(shader: &Shader) {
     }
 }
 
-/// The module itself, or an item of it.
-fn is_module(import: &ShaderImport) -> bool {
+/// Whether it imports a module, or an item of it.
+fn is_of(import: &ShaderImport, module: &str) -> bool {
     let ShaderImport::Custom(path) = import else {
         return false;
     };
-    let rest = path.strip_prefix(MODULE);
+    let rest = path.strip_prefix(module);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 

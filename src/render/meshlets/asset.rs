@@ -1,7 +1,7 @@
 //! Files of meshlets as assets.
 
 use crate::{
-    meshlet::{EXTENSION, MeshletError, MeshletMesh},
+    meshlet::{MeshletError, MeshletMesh},
     render::files,
 };
 use bevy::{
@@ -34,7 +34,7 @@ impl AssetLoader for MeshletMeshLoader {
     }
 
     fn extensions(&self) -> &[&str] {
-        &[EXTENSION]
+        &[MeshletMesh::FILE_EXTENSION]
     }
 }
 

@@ -3,7 +3,10 @@
 use super::levels::MeshLevels;
 use crate::{
     meshlet::{MeshletError, MeshletMesh},
-    render::components::GpuInstances,
+    render::{
+        components::GpuInstances,
+        cpu_times::{CpuClock, CpuStage},
+    },
 };
 use bevy::{
     asset::AsAssetId, platform::collections::HashMap, prelude::*, render::renderer::RenderDevice,
@@ -123,7 +126,9 @@ pub(in crate::render) fn give_meshes(
     mut removed: RemovedComponents<MeshletMesh3d>,
     without: Query<&Mesh3d, Without<MeshletMesh3d>>,
     mut has_run: Local<bool>,
+    clock: Res<CpuClock>,
 ) {
+    let _timer = clock.start(CpuStage::Main);
     // Without the component, nothing says that a mesh has levels when its entity loses the set.
     let with_mesh = |entity| Some((entity, without.get(entity).ok()?.id()));
     let removed: Vec<_> = removed.read().filter_map(with_mesh).collect();
@@ -251,6 +256,7 @@ mod tests {
         world.init_resource::<Messages<AssetEvent<MeshletMesh>>>();
         world.init_resource::<MeshletMeshes>();
         world.init_resource::<MeshLevels>();
+        world.init_resource::<CpuClock>();
         let system = world.register_system(give_meshes);
         // No format has this code.
         let mut assets = world.resource_mut::<Assets<MeshletMesh>>();

@@ -2,17 +2,19 @@
 
 use crate::{
     cull::{
-        BatchKey, CullError, Culler, DrawPart, Version,
-        meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions},
-        policy::RETRY_AFTER,
+        BatchKey, CullError, Culler, DrawPart, RetryTimer, Version,
+        meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions, MeshletRequest},
     },
     meshlet::MeshletMesh,
     render::{bindings::DrawVersion, culler::GpuCuller, settings::GpuCullingSettings},
 };
 use bevy::{
-    platform::collections::HashMap,
+    platform::collections::{HashMap, HashSet},
     prelude::*,
-    render::{render_resource::BindGroup, renderer::RenderDevice, sync_world::MainEntityHashMap},
+    render::{
+        render_resource::BindGroup, renderer::RenderDevice, sync_world::MainEntityHashMap,
+        view::RetainedViewEntity,
+    },
 };
 
 /// Render world: how much room the meshlet stages start with. For tests, which make it too small.
@@ -26,13 +28,17 @@ pub(in crate::render) struct GpuMeshlets {
     pub culler: Option<MeshletCuller>,
     /// [`GpuCuller::generation`] of the culler that the stages follow.
     pub(super) culler_generation: u64,
-    /// The frame in which the device had no memory for the stages.
-    refused_in: Option<u64>,
+    /// Runs if the device had no memory for the stages.
+    retry: RetryTimer,
     pub(super) known: HashMap<MeshletsKey, KnownMeshlets>,
     /// The id of the newest mesh.
     pub(super) last_id: u64,
     /// Entities that may be drawn by meshlets this frame.
     pub entities: MainEntityHashMap<ExtractedMeshlets>,
+    /// The requests of the frame that are drawn by meshlets.
+    pub(super) requests: Vec<MeshletRequest>,
+    /// The views of the frame with a prepass.
+    pub(super) prepasses: HashSet<RetainedViewEntity>,
     /// What the draws of each batch bind.
     pub(super) bindings: HashMap<BatchKey, MeshletBinding>,
 }
@@ -63,6 +69,8 @@ pub(in crate::render) struct ExtractedMeshlets {
 pub(super) struct MeshletBinding {
     pub made_for: MeshletVersion,
     pub bind_group: BindGroup,
+    /// Whether the frame has the batch.
+    pub is_used: bool,
 }
 
 /// The buffers of a [`MeshletBinding`]. It serves as long as this stays equal.
@@ -100,22 +108,20 @@ impl GpuMeshlets {
         device: &RenderDevice,
         room: MeshletOptions,
     ) {
+        let now = culling.extraction.frame;
         let is_new = self.culler_generation != culling.generation;
-        let tries_again = |refused_in| culling.frame >= refused_in + RETRY_AFTER;
-        if is_new || self.refused_in.is_some_and(tries_again) {
+        if is_new || self.retry.is_due(now) {
             let made = make_culler(culling, settings, device, room);
-            let mut refused_in = None;
-            if let Err(error) = &made {
-                refused_in = matches!(error, CullError::Gpu { .. }).then_some(culling.frame);
-                if is_new {
-                    error!(
-                        "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
-                    );
-                }
+            if let Err(error) = &made
+                && is_new
+            {
+                error!(
+                    "meshes of meshlets are drawn whole, which takes longer and looks the same: {error}"
+                );
             }
             *self = Self {
                 culler_generation: culling.generation,
-                refused_in,
+                retry: RetryTimer::start_after(made.as_ref().err(), now),
                 last_id: self.last_id,
                 culler: made.ok().flatten(),
                 ..Self::default()

@@ -9,6 +9,7 @@ use crate::{
     meshlet::{Meshlet, MeshletMesh},
     render::{
         components::CullingRadius,
+        cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         lods::ImpostorOf,
         names::AssetNames,
@@ -46,7 +47,9 @@ pub(in crate::render) fn extract_meshlets(
     device: Res<RenderDevice>,
     room: Res<MeshletRoom>,
     server: Option<Res<AssetServer>>,
+    clock: Res<CpuClock>,
 ) {
+    let _timer = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;
     gpu.entities.clear();
     if entities.is_empty() && gpu.known.is_empty() {

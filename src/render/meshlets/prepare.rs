@@ -8,6 +8,7 @@ use crate::{
     },
     render::{
         bindings::{DrawVersion, set_bind_group, set_layout},
+        cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         draw_slots::DrawSlots,
         gpu::RenderGpu,
@@ -27,14 +28,13 @@ use bevy::{
         DeferredVertexShader, MaterialVertexShader, MeshPipeline, PreparedMaterial,
         PrepassVertexShader, RenderMaterialInstances, RenderMeshInstances,
     },
-    platform::collections::HashSet,
     prelude::*,
     render::{
         erased_render_asset::ErasedRenderAssets,
         render_resource::{BindGroupLayout, PipelineCache},
         renderer::RenderDevice,
         sync_world::MainEntity,
-        view::{ExtractedView, RetainedViewEntity},
+        view::ExtractedView,
     },
 };
 use std::sync::Arc;
@@ -98,19 +98,21 @@ pub(in crate::render) fn prepare_meshlets(
     cache: Res<PipelineCache>,
     mesh_pipeline: Res<MeshPipeline>,
     gpu: RenderGpu,
+    clock: Res<CpuClock>,
 ) {
+    let _timer = clock.start(CpuStage::Prepare);
     faces.sweep();
     let meshlets = &mut *meshlets;
     let Some(culler) = &culling.culler else {
         return;
     };
-    let requests = match &meshlets.culler {
-        Some(_) => meshlet_requests(meshlets, &culling, (&draws, &lists), &faces, &looks),
-        None => return,
-    };
+    if meshlets.culler.is_none() {
+        return;
+    }
+    find_requests(meshlets, &culling, (&draws, &lists), &faces, &looks);
     if let Some(parts) = &mut meshlets.culler {
         parts.set_expansion(settings.expansion);
-        parts.prepare(gpu.wgpu(), culler, &draws.frame, &requests);
+        parts.prepare(gpu.wgpu(), culler, &draws.frame, &meshlets.requests);
     }
     let layout = || {
         let layout = set_layout(&mesh_pipeline.mesh_layouts.model_only);
@@ -119,27 +121,32 @@ pub(in crate::render) fn prepare_meshlets(
     bind_batches(meshlets, culler, &slots, &gpu.device, layout);
 }
 
-/// The requests of the frame that are drawn by meshlets.
-fn meshlet_requests(
-    meshlets: &GpuMeshlets,
+/// Finds the requests of the frame that are drawn by meshlets. Each takes the lists of the one that
+/// was in its place.
+fn find_requests(
+    meshlets: &mut GpuMeshlets,
     culling: &GpuCuller,
     (draws, lists): (&SetDraws, &DrawnLists),
     faces: &DrawnFaces,
     looks: &Looks,
-) -> Vec<MeshletRequest> {
-    let prepasses: HashSet<RetainedViewEntity> = looks
-        .prepasses
-        .iter()
-        .map(|view| view.retained_view_entity)
-        .collect();
-    let mut requests = Vec::new();
+) {
+    let GpuMeshlets {
+        entities,
+        requests,
+        prepasses,
+        ..
+    } = meshlets;
+    let with_prepass = looks.prepasses.iter();
+    prepasses.clear();
+    prepasses.extend(with_prepass.map(|view| view.retained_view_entity));
+    let mut count = 0;
     for drawn in &draws.drawn {
         let entity = drawn.entity;
         let request = &draws.frame.requests[drawn.of.request];
-        if draws.is_expanded(entity) || culling.lists.unculled.contains(&entity) {
+        if draws.is_expanded(entity) || culling.extraction.lists.unculled.contains(&entity) {
             continue;
         }
-        let Some(extracted) = meshlets.entities.get(&entity) else {
+        let Some(extracted) = entities.get(&entity) else {
             continue;
         };
         let Some(properties) = looks.material(entity, extracted) else {
@@ -156,14 +163,23 @@ fn meshlet_requests(
             let view = view_at(&draws.views, *view);
             view.is_some_and(|view| lists.view(&view.key, HidingWay::Prepass).is_some())
         });
-        requests.push(MeshletRequest {
-            request: drawn.of.request,
-            mesh: extracted.id,
-            faces: seen.collect(),
-            draws_visible: draws_visible.collect(),
-        });
+        if requests.len() == count {
+            requests.push(MeshletRequest {
+                request: drawn.of.request,
+                mesh: extracted.id,
+                faces: Vec::new(),
+                draws_visible: Vec::new(),
+            });
+        }
+        let asked = &mut requests[count];
+        (asked.request, asked.mesh) = (drawn.of.request, extracted.id);
+        asked.faces.clear();
+        asked.faces.extend(seen);
+        asked.draws_visible.clear();
+        asked.draws_visible.extend(draws_visible);
+        count += 1;
     }
-    requests
+    requests.truncate(count);
 }
 
 /// The faces that a view draws. The passes of a camera with a prepass must draw the same faces.
@@ -192,7 +208,9 @@ fn bind_batches(
         meshlets.bindings.clear();
         return;
     };
-    let mut used = Vec::new();
+    for binding in meshlets.bindings.values_mut() {
+        binding.is_used = false;
+    }
     for index in 0..culler.batch_count() {
         let (Some((survivors, survivors_version)), Some(batch), Some(mut buffers)) = (
             parts.survivors(index),
@@ -201,7 +219,6 @@ fn bind_batches(
         ) else {
             continue;
         };
-        used.push(batch.key);
         let version = MeshletVersion {
             draw: DrawVersion {
                 batch,
@@ -209,8 +226,10 @@ fn bind_batches(
             },
             survivors: survivors_version,
         };
-        let known = meshlets.bindings.get(&batch.key);
-        if known.is_some_and(|known| known.made_for == version) {
+        if let Some(known) = meshlets.bindings.get_mut(&batch.key)
+            && known.made_for == version
+        {
+            known.is_used = true;
             continue;
         }
         buffers[0] = survivors;
@@ -219,6 +238,7 @@ fn bind_batches(
                 let binding = MeshletBinding {
                     made_for: version,
                     bind_group,
+                    is_used: true,
                 };
                 meshlets.bindings.insert(batch.key, binding);
             }
@@ -230,5 +250,5 @@ fn bind_batches(
             }
         }
     }
-    meshlets.bindings.retain(|key, _| used.contains(key));
+    meshlets.bindings.retain(|_, binding| binding.is_used);
 }

@@ -177,14 +177,14 @@ impl Requests<'_, '_, '_> {
             return;
         };
         let of_bevy = self.instance_of(entity, &instance);
-        if self.stays && self.take_over((place, set), &instance, of_bevy) {
+        if self.stays && self.take_over(place, set, &instance, of_bevy) {
             return;
         }
         let Some(NewRequest {
             request,
             mut drawn,
             is_alone,
-        }) = self.make((place, set), &instance, of_bevy)
+        }) = self.make(place, set, &instance, of_bevy)
         else {
             return;
         };
@@ -203,20 +203,22 @@ impl Requests<'_, '_, '_> {
     /// Bevy has not prepared its mesh.
     fn make(
         &mut self,
-        (place, set): (usize, &ExtractedSet),
+        place: usize,
+        set: &ExtractedSet,
         instance: &RenderMeshQueueData<'_>,
         of_bevy: BevyInstance,
     ) -> Option<NewRequest> {
         let entity = set.entity;
-        let mesh_id = instance.mesh_asset_id();
         self.draws.requests_made += 1;
-        let mesh = self.draws.place_of(self.meshes, place, mesh_id)?;
+        let mesh_id = instance.mesh_asset_id();
+        let own = self.draws.mesh_of(self.meshes, place, mesh_id)?;
+        let mesh = own.index;
         let animation = self.animation(set);
         let has_pose =
             animation.is_some() && self.draws.meshes[mesh].deformation == Deformation::ByJoints;
         if self.draws.meshes[mesh].deformation != Deformation::No && !has_pose {
             let names = AssetNames(self.meshes.server.as_deref());
-            self.draws.refuse_deformed(entity, mesh_id, &names);
+            (self.draws.warnings).refuse_deformed(entity, mesh_id, &names);
             return None;
         }
         let moves = Moves {
@@ -225,25 +227,16 @@ impl Requests<'_, '_, '_> {
         };
         let uniform = self.uniforms.get(entity, instance)?;
         let whole = self.draws.meshes[mesh].shape;
-        let full = set.full.as_ref().and_then(|part| {
-            let of = (mesh_id, mesh);
-            self.draws.part_of(self.meshes, entity, of, ("full", part))
-        });
+        let full = set.full.as_ref();
+        let full =
+            full.and_then(|part| (self.draws).part_of(self.meshes, entity, own, "full", part));
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
-        let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
-        let own_lods = (self.draws).own_lods_of((place, entity), (mesh_id, mesh), set.offset);
-        let lods = match own_lods {
-            Some(own) => has_levels().then_some(own),
-            None => set
-                .lods
-                .as_ref()
-                .filter(|_| has_levels())
-                .and_then(|levels| {
-                    let of = (place, entity);
-                    self.draws
-                        .lods_of(self.meshes, of, (mesh_id, mesh), (levels, set.offset))
-                }),
+        let has_levels = !is_blended && !self.draws.expanded.contains(&entity);
+        let lods = match self.draws.own_lods_of(place, set, own) {
+            _ if !has_levels => None,
+            None => self.draws.lods_of(self.meshes, place, set, own),
+            own_lods => own_lods,
         };
         let coarser = lods.as_ref().map(|lods| moves.around(&lods.coarser));
         let errors = self.errors_of(set);
@@ -260,7 +253,7 @@ impl Requests<'_, '_, '_> {
             )
         });
         let may_be_hidden = self.may_be_hidden(set, mesh, thinning);
-        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning, moves);
+        let slots = self.fill_slots(place, set, &uniform, fading.as_ref(), thinning, moves);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
@@ -300,9 +293,9 @@ impl Requests<'_, '_, '_> {
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
         let member = slots.granules.filter(|_| is_simple).and_then(|granules| {
-            let lods = (lods.as_ref(), near_levels.is_some());
-            let key = self.batch_set_key(entity, of_bevy, mesh, lods, may_be_hidden)?;
-            let batch_set = self.draws.batch_sets.of(key);
+            let (lods, has_near) = (lods.as_ref(), near_levels.is_some());
+            let key = self.batch_set_key(entity, of_bevy, mesh, lods, has_near, may_be_hidden)?;
+            let batch_set = self.draws.meshes.batch_sets.of(key);
             Some(Member {
                 batch_set,
                 granules,

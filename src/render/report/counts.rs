@@ -23,6 +23,8 @@ pub(in crate::render) struct CountSums {
     views: Vec<ViewSum>,
     /// The first view of each request that tests it.
     first_view: HashMap<u64, u32>,
+    /// The views that draw what is visible of meshlets.
+    meshlet_views: HashSet<u32>,
     sets: SetSums,
 }
 
@@ -181,17 +183,23 @@ impl CullingReport {
     }
 
     /// Takes the counters of meshlets of an earlier frame with these views.
-    pub(super) fn take_meshlet_counts(&mut self, counts: &MeshletCounts, views: &[FrameView]) {
+    pub(super) fn take_meshlet_counts(
+        &mut self,
+        counts: &MeshletCounts,
+        views: &[FrameView],
+        sums: &mut CountSums,
+    ) {
         self.clear_meshlets();
         // A view that hides draws what is early and late, unless it draws what is visible.
         let visible = counts
             .rows
             .iter()
             .filter(|row| row.list == DrawList::Visible);
-        let visible: HashSet<u32> = visible.map(|row| row.view).collect();
+        sums.meshlet_views.clear();
+        sums.meshlet_views.extend(visible.map(|row| row.view));
         for row in &counts.rows {
             let is_twice = [DrawList::Early, DrawList::Late].contains(&row.list);
-            if is_twice && visible.contains(&row.view) {
+            if is_twice && sums.meshlet_views.contains(&row.view) {
                 continue;
             }
             let Some(view) = view_at(views, row.view) else {
@@ -209,7 +217,7 @@ impl CullingReport {
             sum.drawn += row.visible;
             sum.triangles += row.triangles;
             sum.whole_triangles += row.whole_triangles;
-            sum.rows_drawn_whole += u64::from(row.whole);
+            sum.rows_drawn_whole += u64::from(row.is_whole);
         }
     }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     cull::{
         FrameCounts, Missing, Refusal,
-        meshlets::{MeshletCuller, MeshletExpansion},
+        meshlets::{MeshletCounts, MeshletCuller, MeshletExpansion},
         policy::RETRY_AFTER,
     },
     render::{
@@ -95,6 +95,16 @@ impl ReportInbox {
     }
 }
 
+/// What is kept from frame to frame, with lists that are used again.
+#[derive(Default)]
+pub(in crate::render) struct ReportState {
+    report: CullingReport,
+    counts: FrameCounts,
+    late: LateCounts,
+    meshlet_counts: MeshletCounts,
+    sums: CountSums,
+}
+
 /// After the submit: asks for this frame's counters, and sends a report with the newest that have
 /// arrived.
 #[expect(
@@ -115,19 +125,21 @@ pub(in crate::render) fn finish_culling(
         ResMut<OcclusionPauses>,
     ),
     mut scatters: ResMut<ScatterFills>,
-    (mut report, mut counts, mut late, mut sums): (
-        Local<CullingReport>,
-        Local<FrameCounts>,
-        Local<LateCounts>,
-        Local<CountSums>,
-    ),
+    mut state: Local<ReportState>,
     clock: Res<CpuClock>,
     (mut told_overflow, mut waited): (Local<u64>, Local<bool>),
 ) {
     let timer = clock.start(CpuStage::Finish);
+    let ReportState {
+        report,
+        counts,
+        late,
+        meshlet_counts,
+        sums,
+    } = &mut *state;
     let (tier, recorded) = (culling.tier(), core::mem::take(&mut culling.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
-    let entities_read = culling.lists.entities_read;
+    let entities_read = culling.extraction.lists.entities_read;
     let Some(culler) = &mut culling.culler else {
         // The last report is of a device that is gone, or of settings that were refused.
         drop(timer);
@@ -135,7 +147,7 @@ pub(in crate::render) fn finish_culling(
             cpu: clock.take(),
             ..default()
         };
-        inbox.send(&mut report, true);
+        inbox.send(report, true);
         return;
     };
     culler.finish(recorded);
@@ -148,7 +160,7 @@ pub(in crate::render) fn finish_culling(
     }
     let mut late_overflow = 0;
     let mut has_lists = false;
-    let arrived = culler.swap_counts(device.wgpu_device(), &mut counts);
+    let arrived = culler.swap_counts(device.wgpu_device(), counts);
     // The counters of a frame are answered in this order, by any thread: the late lists' may follow
     // in the next frame.
     culler.take_late_counts(device.wgpu_device(), |counts| {
@@ -162,13 +174,13 @@ pub(in crate::render) fn finish_culling(
     late.keep(|view| index_of_view(&draws.views, view).is_some_and(hides));
     // Their frame may have had other views than this one.
     let scene = draws.history.scene(counts.frame);
-    let waits = arrived && scene.is_some_and(|scene| late.is_behind(&counts, &scene.views));
+    let waits = arrived && scene.is_some_and(|scene| late.is_behind(counts, &scene.views));
     let has_waited = core::mem::replace(&mut *waited, waits);
     if has_waited || arrived && !waits {
-        log_new_overflow(&mut told_overflow, &counts);
+        log_new_overflow(&mut told_overflow, counts);
         if let Some(scene) = scene {
-            expanded.learn(&counts, &scene.views);
-            report.take_counts(&counts, &late, scene, &mut sums);
+            expanded.learn(counts, &scene.views);
+            report.take_counts(counts, late, scene, sums);
             has_lists = true;
             report.overflow += late_overflow;
         }
@@ -198,7 +210,10 @@ pub(in crate::render) fn finish_culling(
     report.dispatches = dispatches;
     report.draw_calls = draws.calls.swap(0, Ordering::Relaxed);
     match &mut meshlets.culler {
-        Some(parts) => finish_meshlets(parts, &draws, &mut report),
+        Some(parts) => {
+            let lists = (meshlet_counts, sums);
+            finish_meshlets(parts, &draws, lists, report);
+        }
         None => {
             report.expansion = None;
             report.clear_meshlets();
@@ -206,11 +221,16 @@ pub(in crate::render) fn finish_culling(
     }
     drop(timer);
     report.cpu = clock.take();
-    inbox.send(&mut report, has_lists);
+    inbox.send(report, has_lists);
 }
 
-/// As [`finish_culling`], for the stages of meshlets.
-fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut CullingReport) {
+/// As [`finish_culling`], for the stages of meshlets. The lists are used again.
+fn finish_meshlets(
+    parts: &mut MeshletCuller,
+    draws: &SetDraws,
+    (counts, sums): (&mut MeshletCounts, &mut CountSums),
+    report: &mut CullingReport,
+) {
     parts.finish();
     for error in parts.take_errors() {
         warn!("meshes of meshlets are drawn whole, which takes longer and looks the same: {error}");
@@ -222,9 +242,9 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
         }
     }
     report.expansion = parts.expansion();
-    if let Some(counts) = parts.take_counts() {
+    if parts.swap_counts(counts) {
         if let Some(scene) = draws.history.scene(counts.frame) {
-            report.take_meshlet_counts(&counts, &scene.views);
+            report.take_meshlet_counts(counts, &scene.views, sums);
         }
     } else if !parts.has_gpu_work() {
         report.clear_meshlets();

@@ -153,8 +153,15 @@ fn spawn_scene(world: &mut World, root: Entity) {
         let sources = meshes.iter().map(|mesh| mesh.source);
         let mut parts = PartMapper(sources.zip(spawned.iter().copied()).collect());
         for (mesh, &entity) in meshes.iter().zip(&spawned) {
-            let to = (entity, &mut parts);
-            copy_components(&scene.world, world, mesh.source, to, &registry, &mut lost);
+            copy_components(
+                &scene.world,
+                world,
+                mesh.source,
+                entity,
+                &mut parts,
+                &registry,
+                &mut lost,
+            );
             #[cfg(feature = "animation")]
             if let (Some(bake), Some(skeleton)) = (&bake, &mesh.skeleton)
                 && let Ok(mut entity) = world.get_entity_mut(entity)
@@ -273,7 +280,8 @@ fn copy_components(
     scene: &World,
     world: &mut World,
     source: Entity,
-    (target, parts): (Entity, &mut PartMapper),
+    target: Entity,
+    parts: &mut PartMapper,
     registry: &TypeRegistry,
     lost: &mut BTreeSet<String>,
 ) {

@@ -74,7 +74,8 @@ impl Drawn {
     /// Index of the draw slot of a region at a level, for the draws of a list.
     pub(super) fn slot(
         &self,
-        (region, level): (usize, usize),
+        region: usize,
+        level: usize,
         view_fades: ViewFades,
         list: DrawList,
     ) -> u32 {

@@ -1,122 +1,75 @@
-//! The meshes that sets draw, and their levels of detail.
+//! The mesh that a set draws, and its levels of detail.
 
-use super::SetDraws;
+use super::{SetDraws, frame_meshes::FrameMesh};
 use crate::cull::{CoarserLevel, DrawShape};
 use crate::render::{
-    lods::{RequestLods, SetLod, SetLodMesh, part_of},
+    extracted_set::ExtractedSet,
+    lods::{RequestLods, SetLodMesh, part_of},
     names::AssetNames,
     offset::{offset_sphere, stretch_of},
     set_meshes::{MeshBuffers, Meshes},
 };
-use bevy::{math::Affine3A, prelude::*, render::sync_world::MainEntity};
+use bevy::{prelude::*, render::sync_world::MainEntity};
 use core::ops::Range;
 use std::sync::Arc;
 
-/// Up to this number of meshes are kept, however few of them Bevy still has.
-const MANY_MESHES: usize = 256;
-
 impl SetDraws {
-    /// Index of the mesh of the set at a place; `None` if Bevy has not prepared it.
-    pub fn place_of(&mut self, meshes: &Meshes, place: usize, id: AssetId<Mesh>) -> Option<usize> {
-        if let Some(before) = self.before(place)
-            && before.mesh_id == id
-        {
-            return Some(before.mesh);
-        }
-        self.find_or_add(meshes, id)
+    /// The mesh of the set at a place; `None` if Bevy has not prepared it.
+    pub fn mesh_of(
+        &mut self,
+        meshes: &Meshes,
+        place: usize,
+        id: AssetId<Mesh>,
+    ) -> Option<FrameMesh> {
+        let before = self.before(place).filter(|before| before.mesh_id == id);
+        let known = before.map(|before| before.mesh);
+        let index = known.or_else(|| self.meshes.find_or_add(meshes, id))?;
+        Some(FrameMesh { id, index })
     }
 
-    fn find_or_add(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
-        if let Some(place) = self.mesh_places.get(&id) {
-            return Some(*place);
-        }
-        let place = self.meshes.len();
-        let Some(buffers) = meshes.buffers(id, place) else {
-            self.lacks_meshes = true;
-            return None;
-        };
-        self.meshes.push(buffers);
-        self.mesh_places.insert(id, place);
-        Some(place)
-    }
-
-    /// Whether Bevy still has all meshes that entities draw, where it had them. Meshes that none
-    /// draws may go. `is_there` says whether the entity at a place of the list of sets has not
-    /// gone.
-    pub fn keep_meshes(&mut self, meshes: &Meshes, is_there: impl Fn(usize) -> bool) -> bool {
-        let are_mostly_gone = self.meshes.len() > MANY_MESHES.max(2 * self.mesh_places.len());
-        if self.lacks_meshes || are_mostly_gone {
-            return false;
-        }
-        let mut gone = Vec::new();
-        for (id, place) in &self.mesh_places {
-            match meshes.buffers(*id, *place) {
-                Some(now) if now.is_same(&self.meshes[*place]) => {}
-                Some(_) => return false,
-                None => gone.push((*id, *place)),
-            }
-        }
-        if gone.is_empty() {
-            return true;
-        }
-        let mut is_drawn = vec![false; self.meshes.len()];
-        let drawn = self.drawn.iter().filter(|drawn| !drawn.is_gone);
-        for drawn in drawn.filter(|drawn| is_there(drawn.place)) {
-            let levels = drawn.lods.iter().flat_map(|lods| lods.meshes.iter());
-            for mesh in levels.chain([&drawn.mesh]) {
-                is_drawn[*mesh] = true;
-            }
-        }
-        if gone.iter().any(|(_, place)| is_drawn[*place]) {
-            return false;
-        }
-        for (id, _) in gone {
-            self.mesh_places.remove(&id);
-        }
-        true
-    }
-
-    /// The levels of an entity at a place, whose mesh has the place `full`; `None` if it has none.
-    /// Levels whose mesh Bevy has not prepared are left out until then.
+    /// The levels of the set at a place, which draws `full`; `None` if it has none. Levels whose
+    /// mesh Bevy has not prepared are left out until then.
     pub fn lods_of(
         &mut self,
         meshes: &Meshes,
-        (place, entity): (usize, MainEntity),
-        full: (AssetId<Mesh>, usize),
-        (levels, offset): (&Arc<[SetLod]>, Option<Affine3A>),
+        place: usize,
+        set: &ExtractedSet,
+        full: FrameMesh,
     ) -> Option<RequestLods> {
-        if levels.is_empty() {
-            return None;
-        }
+        let levels = set.lods.as_ref().filter(|levels| !levels.is_empty())?;
         if let Some(before) = self.before(place)
-            && (before.entity, before.mesh_id) == (entity, full.0)
+            && (before.entity, before.mesh_id) == (set.entity, full.id)
             && let Some(lods) = &before.lods
             && Arc::ptr_eq(&lods.made_from, levels)
-            && lods.offset == offset
+            && lods.offset == set.offset
         {
             return Some(lods.clone());
         }
-        let stretch = stretch_of(offset.as_ref());
+        let offset = set.offset.as_ref();
+        let stretch = stretch_of(offset);
         let (mut coarser, mut places) = (Vec::new(), Vec::new());
         for (number, level) in (1..).zip(&**levels) {
             let found = match &level.mesh {
                 SetLodMesh::Indices(part) => {
                     let name = format!("level {number}");
-                    let shape = self.part_of(meshes, entity, full, (&name, part));
-                    shape.map(|shape| (full.1, shape))
+                    let shape = self.part_of(meshes, set.entity, full, &name, part);
+                    shape.map(|shape| (full.index, shape))
                 }
-                SetLodMesh::Mesh(mesh) => self.find_or_add(meshes, *mesh).and_then(|place| {
-                    let fits = meshes.fit_each_other(full.0, *mesh);
-                    if !fits {
-                        let names = AssetNames(meshes.server.as_deref());
-                        self.refuse_level(entity, *mesh, &names);
-                    }
-                    fits.then(|| (place, self.meshes[place].shape))
-                }),
+                SetLodMesh::Mesh(mesh) => {
+                    let found = self.meshes.find_or_add(meshes, *mesh);
+                    found.and_then(|place| {
+                        let fits = meshes.fit_each_other(full.id, *mesh);
+                        if !fits {
+                            let names = AssetNames(meshes.server.as_deref());
+                            self.warnings.refuse_level(set.entity, *mesh, &names);
+                        }
+                        fits.then(|| (place, self.meshes[place].shape))
+                    })
+                }
             };
             if let Some((place, shape)) = found {
                 let error = level.error * stretch;
-                let sphere = level.sphere.map(|own| offset_sphere(offset.as_ref(), own));
+                let sphere = level.sphere.map(|own| offset_sphere(offset, own));
                 coarser.push(CoarserLevel {
                     shape,
                     error,
@@ -129,26 +82,26 @@ impl SetDraws {
             made_from: levels.clone(),
             coarser: coarser.into(),
             meshes: places.into(),
-            offset,
+            offset: set.offset,
         })
     }
 
-    /// The levels that the mesh of an entity at a place holds itself, if its place is `mesh`.
+    /// The levels that the mesh of the set at a place holds itself.
     pub fn own_lods_of(
         &self,
-        (place, entity): (usize, MainEntity),
-        (mesh_id, mesh): (AssetId<Mesh>, usize),
-        offset: Option<Affine3A>,
+        place: usize,
+        set: &ExtractedSet,
+        mesh: FrameMesh,
     ) -> Option<RequestLods> {
-        let own = self.meshes[mesh].lods.as_ref()?;
-        let Some(behind) = offset else {
+        let own = self.meshes[mesh.index].lods.as_ref()?;
+        let Some(behind) = set.offset else {
             return Some(own.clone());
         };
         if let Some(before) = self.before(place)
-            && (before.entity, before.mesh_id) == (entity, mesh_id)
+            && (before.entity, before.mesh_id) == (set.entity, mesh.id)
             && let Some(lods) = &before.lods
             && lods.made_from.is_empty()
-            && lods.offset == offset
+            && lods.offset == set.offset
         {
             return Some(lods.clone());
         }
@@ -161,23 +114,19 @@ impl SetDraws {
         &mut self,
         meshes: &Meshes,
         entity: MainEntity,
-        (mesh, place): (AssetId<Mesh>, usize),
-        (level, part): (&str, &Range<u32>),
+        mesh: FrameMesh,
+        level: &str,
+        part: &Range<u32>,
     ) -> Option<DrawShape> {
         let MeshBuffers {
             shape,
             indices_per_element,
             ..
-        } = self.meshes[place];
+        } = self.meshes[mesh.index];
         let found = part_of(shape, indices_per_element, part);
-        if let Err(problem) = &found
-            && self.told_ranges.is_new((entity, part.clone()))
-        {
-            error!(
-                "InstanceLods on {}: {level} is ignored: its indices are {part:?} of {}, and {problem}",
-                entity.id(),
-                AssetNames(meshes.server.as_deref()).of(mesh)
-            );
+        if let Err(problem) = &found {
+            let names = AssetNames(meshes.server.as_deref());
+            (self.warnings).refuse_range(entity, mesh.id, level, part, problem, &names);
         }
         found.ok()
     }

@@ -51,13 +51,13 @@ impl SeenSets {
         let entity_at = |place: usize| Some(lists.sets.get(place)?.as_ref()?.entity);
         let visible = views.iter().map(|view| (view.view.key, view.visible));
         if has_list && is_next {
-            self.see(true, (&lists.changed, entity_at), visible);
+            self.see(true, &lists.changed, entity_at, visible);
             return;
         }
         let places = 0..lists.sets.len();
         self.sort(places.filter_map(|place| Some((entity_at(place)?, place as u32))));
         self.count = lists.sets.len();
-        self.see(false, (&[], entity_at), visible);
+        self.see(false, &[], entity_at, visible);
     }
 
     /// Follows Bevy's lists of all views, if `may_follow`, or walks them. `places` may have another
@@ -65,7 +65,8 @@ impl SeenSets {
     fn see<'a>(
         &mut self,
         may_follow: bool,
-        (places, entity_at): (&[usize], impl Fn(usize) -> Option<MainEntity>),
+        places: &[usize],
+        entity_at: impl Fn(usize) -> Option<MainEntity>,
         lists: impl ExactSizeIterator<
             Item = (RetainedViewEntity, Option<&'a RenderVisibleEntitiesClass>),
         > + Clone,

@@ -1,7 +1,7 @@
 //! What the GPU has of each set, and which sets were refused.
 
 use crate::{
-    cull::{CullError, SetId, WrittenRegion, policy::RETRY_AFTER},
+    cull::{CullError, RetryTimer, SetId, WrittenRegion},
     instance::InstanceSet,
 };
 use bevy::{
@@ -10,13 +10,13 @@ use bevy::{
 };
 use core::ops::Range;
 
-/// A set that was refused. It is tried again when it has changed, or after [`RETRY_AFTER`] frames.
+/// A set that was refused. It is tried again when it has changed, or when the timer is due.
 #[derive(Clone, Copy)]
 pub(super) struct RefusedSet {
     pub lineage: u64,
     pub revision: u64,
-    /// The number of the extraction that refused it.
-    pub frame: u64,
+    /// It counts extractions.
+    pub retry: RetryTimer,
 }
 
 /// What the GPU has of a set.
@@ -130,7 +130,7 @@ impl KnownSet {
     pub(super) fn is_refused(&self, set: &InstanceSet, frame: u64) -> bool {
         self.refused.is_some_and(|refused| {
             (refused.lineage, refused.revision) == (set.lineage(), set.revision())
-                && frame < refused.frame + RETRY_AFTER
+                && refused.retry.waits(frame)
         })
     }
 }

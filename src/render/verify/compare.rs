@@ -41,7 +41,7 @@ pub(in crate::render) fn verify_survivors(
         return;
     };
     // Sets are copied at extraction: a request that came after it is for the next frame.
-    if !state.is_requested || state.sets.is_empty() && culling.lists.len() > 0 {
+    if !state.is_requested || state.sets.is_empty() && culling.extraction.lists.len() > 0 {
         return;
     }
     for (id, copied) in &mut state.sets {
@@ -75,8 +75,7 @@ pub(in crate::render) fn verify_survivors(
                 borderline: 0,
                 error: None,
             };
-            let Some(parts) = twin_parts(culler, gpu.wgpu(), (request.set, set), (index, place))
-            else {
+            let Some(parts) = twin_parts(culler, gpu.wgpu(), request.set, set, index, place) else {
                 verdict.error = Some("the set is not resident".into());
                 verdicts.push(verdict);
                 continue;
@@ -94,7 +93,7 @@ pub(in crate::render) fn verify_survivors(
                 continue;
             }
             for (part, twin) in culler.draw_parts(index, place).iter().zip(&parts) {
-                match culler.read_shape(gpu.wgpu(), request.set, (part, of.shape)) {
+                match culler.read_shape(gpu.wgpu(), request.set, part, of.shape) {
                     Ok(mut ids) => {
                         if !culler.compaction().is_ordered() {
                             ids.sort_unstable();
@@ -129,7 +128,7 @@ fn compare_hiding(
     verdict: &mut Verdict,
 ) -> Result<(), String> {
     let lists = [DrawList::Early, DrawList::Late, DrawList::Visible];
-    let lists = lists.map(|list| culler.draw_parts_of(of.request, (place, view), list));
+    let lists = lists.map(|list| culler.draw_parts_of(of.request, place, view, list));
     for (number, part) in parts.iter().enumerate() {
         let mut ids: [HashSet<u32>; 3] = default();
         for (ids, list) in ids.iter_mut().zip(lists) {
@@ -138,7 +137,7 @@ fn compare_hiding(
                 continue;
             }
             let draw = list.get(number).ok_or("a list is missing")?;
-            let read = culler.read_shape(gpu, part.set, (draw, of.shape));
+            let read = culler.read_shape(gpu, part.set, draw, of.shape);
             ids.extend(read.map_err(|error| error.to_string())?);
         }
         let [early, late, visible] = &ids;
@@ -254,8 +253,10 @@ struct TwinPart {
 fn twin_parts(
     culler: &Culler,
     gpu: Gpu<'_>,
-    (id, set): (SetId, &Copied),
-    (request, view): (usize, usize),
+    id: SetId,
+    set: &Copied,
+    request: usize,
+    view: usize,
 ) -> Option<Vec<TwinPart>> {
     // Without bounds, all blocks are in one ring.
     let bounds = culler.store().read_bounds(gpu, id).ok()?;

@@ -76,7 +76,8 @@ pub(super) struct LodRule {
 pub(super) fn with_lods(
     view: CullView,
     key: &RetainedViewEntity,
-    (eyes, of_settings): (&[CameraEye], Detail),
+    eyes: &[CameraEye],
+    of_settings: Detail,
     rule: LodRule,
 ) -> CullView {
     let own = [Some(key.main_entity), key.auxiliary_entity];

@@ -3,7 +3,7 @@
 use crate::common::{gpu, instance};
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
-    expand::{ExpandCode, ExpandInput, ExpandReport, ExpanderOptions, Sources},
+    expand::{ExpandCode, ExpandInput, ExpandReport, ExpanderOptions, SourceCount},
     layout::expand::*,
     reference::expand as twin,
 };
@@ -179,7 +179,7 @@ impl Gpu {
         let buffer = self.buffer(counts);
         let input = ExpandInput {
             counts: Some(&buffer),
-            sources: Sources::Known(counts.len() as u32),
+            sources: SourceCount::Known(counts.len() as u32),
         };
         let prepared = expander.prepare(&self.device, &self.queue, &input);
         prepared.map_err(|error| error.to_string())

@@ -3,7 +3,7 @@
 use super::harness::Gpu;
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
-    expand::{ExpandInput, Sources},
+    expand::{ExpandInput, SourceCount},
 };
 use wgpu::Buffer;
 
@@ -27,24 +27,24 @@ fn counts_that_are_too_few_or_missing_are_refused() {
     let counts = [3, 0, 5, 1];
     let buffer = gpu.buffer(&counts);
     let word = gpu.buffer(&[2]);
-    let from_gpu = |max| Sources::Buffer {
+    let from_gpu = |max| SourceCount::Buffer {
         buffer: &word,
         offset: 0,
         max,
     };
     for (counts, sources, wrong) in [
-        (Some(&buffer), Sources::Known(1000), "1000 sources"),
-        (Some(&buffer), Sources::Known(5), "holds 4"),
+        (Some(&buffer), SourceCount::Known(1000), "1000 sources"),
+        (Some(&buffer), SourceCount::Known(5), "holds 4"),
         (Some(&buffer), from_gpu(5), "5 sources"),
-        (None, Sources::Known(4), "ExpandInput::counts"),
-        (None, Sources::Known(0), "ExpandInput::counts"),
+        (None, SourceCount::Known(4), "ExpandInput::counts"),
+        (None, SourceCount::Known(0), "ExpandInput::counts"),
     ] {
         let error = prepare(&gpu, &mut expander, ExpandInput { counts, sources });
         let error = error.unwrap_err().to_string();
         assert!(error.contains(wrong), "{error:?} lacks {wrong:?}");
         is_usable(&gpu, &mut expander, &[3, 0, 5, 1]);
     }
-    for sources in [Sources::Known(4), Sources::Known(0), from_gpu(4)] {
+    for sources in [SourceCount::Known(4), SourceCount::Known(0), from_gpu(4)] {
         let counts = Some(&buffer);
         prepare(&gpu, &mut expander, ExpandInput { counts, sources }).unwrap();
     }
@@ -58,7 +58,7 @@ fn a_number_of_sources_that_is_not_in_its_buffer_is_refused() {
     let (counts, words) = (gpu.buffer(&[3, 0, 5, 1]), gpu.buffer(&[9, 9, 4]));
     let input = |offset| ExpandInput {
         counts: Some(&counts),
-        sources: Sources::Buffer {
+        sources: SourceCount::Buffer {
             buffer: &words,
             offset,
             max: 4,
@@ -90,7 +90,7 @@ fn small() -> (Gpu, Expander) {
 fn known(counts: &Buffer, sources: u32) -> ExpandInput<'_> {
     ExpandInput {
         counts: Some(counts),
-        sources: Sources::Known(sources),
+        sources: SourceCount::Known(sources),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::harness::Gpu;
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
-    expand::{ExpandCode, ExpandInput, ExpanderOptions, Sources},
+    expand::{ExpandCode, ExpandInput, ExpanderOptions, SourceCount},
     layout::expand::EXPAND_MAX_ITEMS,
 };
 
@@ -28,7 +28,7 @@ fn replaced(source: &str, from: &str, to: &str) -> String {
 fn known(counts: Option<&wgpu::Buffer>, sources: u32) -> ExpandInput<'_> {
     ExpandInput {
         counts,
-        sources: Sources::Known(sources),
+        sources: SourceCount::Known(sources),
     }
 }
 

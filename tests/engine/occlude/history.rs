@@ -94,7 +94,7 @@ fn draw(
     gpu.queue.submit([encoder.finish()]);
     culler.finish(recorded);
     [DrawList::Early, DrawList::Late, DrawList::Visible].map(|list| {
-        let parts = culler.draw_parts_of(0, (0, 0), list).to_vec();
+        let parts = culler.draw_parts_of(0, 0, 0, list).to_vec();
         let set = scene.frame.requests[0].set;
         let ids = parts.iter().map(|part| culler.read_part(gpu, set, part));
         let mut ids: Vec<u32> = ids.flat_map(Result::unwrap).collect();

@@ -1,13 +1,14 @@
 //! What an expander holds on the GPU, and reading it back.
 
 use super::Expander;
+#[cfg(feature = "testing")]
+use crate::cull::layout::expand::ExpandParams;
 use crate::cull::{
     CullError,
     expand::report::ExpandReport,
     gpu::{Gpu, readback::read_buffer},
-    layout::expand::{ExpandParams, ExpandState},
+    layout::expand::ExpandState,
 };
-use bytemuck::Zeroable;
 use wgpu::{Buffer, Device, Queue};
 
 impl Expander {
@@ -17,18 +18,18 @@ impl Expander {
         &self.state
     }
 
-    /// What pass 1 left for pass 2, divided as [`Self::params`] says.
+    /// What pass 1 left for pass 2, divided as `ExpandParams` says.
     #[must_use]
     pub fn arena(&self) -> &Buffer {
         &self.arena
     }
 
     /// How the arena is divided.
+    #[cfg(feature = "testing")]
     #[must_use]
     pub fn params(&self) -> ExpandParams {
-        self.bound
-            .as_ref()
-            .map_or_else(ExpandParams::zeroed, |bound| bound.params)
+        let bound = self.bound.as_ref();
+        bound.map(|bound| bound.params).unwrap_or_default()
     }
 
     /// Entries that the arena holds.
@@ -69,10 +70,11 @@ impl Expander {
         Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words)))
     }
 
-    /// Reads `len` words of the arena from word `at` on and waits for them: for tests.
+    /// Reads `len` words of the arena from word `at` on and waits for them.
     ///
     /// # Errors
     /// [`CullError::Readback`].
+    #[cfg(feature = "testing")]
     pub fn read_arena(
         &self,
         device: &Device,

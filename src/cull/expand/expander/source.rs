@@ -2,7 +2,7 @@
 
 use crate::cull::{
     CullError,
-    expand::options::{ExpandInput, Sources},
+    expand::options::{ExpandInput, SourceCount},
     layout::expand::EXPAND_KNOWN,
 };
 use wgpu::Buffer;
@@ -29,8 +29,8 @@ impl Source {
         nothing: &Buffer,
     ) -> Result<Self, CullError> {
         let (words, word, max) = match input.sources {
-            Sources::Known(count) => (nothing, EXPAND_KNOWN, count),
-            Sources::Buffer {
+            SourceCount::Known(count) => (nothing, EXPAND_KNOWN, count),
+            SourceCount::Buffer {
                 buffer,
                 offset,
                 max,

@@ -3,7 +3,7 @@
 use super::{COUNTS, ItemKernels, needs::Needs};
 use crate::cull::{
     CullError, Expander, Expansion, Gpu, Version,
-    expand::{ExpandInput, Sources},
+    expand::{ExpandInput, SourceCount},
     gpu::guard::guarded,
     meshlets::kernels::Resource,
 };
@@ -61,7 +61,7 @@ impl ItemBatch {
         self.expander.reserve(needs.entries);
         let input = ExpandInput {
             counts: None,
-            sources: Sources::Buffer {
+            sources: SourceCount::Buffer {
                 buffer: source_count,
                 offset: 0,
                 max: needs.sources,

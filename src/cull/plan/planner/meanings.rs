@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub(super) fn row_meanings(
     frame: &CullFrame,
     plan: &Plan,
-    (known, first_new): (&[Arc<[RowMeaning]>], usize),
+    known: &[Arc<[RowMeaning]>],
+    first_new: usize,
     early: &[DrawPart],
 ) -> Vec<Arc<[RowMeaning]>> {
     let mut batches: Vec<_> = plan

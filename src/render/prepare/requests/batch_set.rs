@@ -32,7 +32,8 @@ impl Requests<'_, '_, '_> {
         entity: MainEntity,
         instance: BevyInstance,
         mesh: usize,
-        (lods, has_near_levels): (Option<&RequestLods>, bool),
+        lods: Option<&RequestLods>,
+        has_near_levels: bool,
         may_be_hidden: bool,
     ) -> Option<BatchSetKey> {
         let own = &self.draws.meshes[mesh];
@@ -52,7 +53,7 @@ impl Requests<'_, '_, '_> {
         let id = self.hiding.materials.instances.get(&entity)?.asset_id;
         let prepared = self.hiding.prepared.get(id)?;
         Some(BatchSetKey {
-            material: self.draws.batch_sets.material(id, prepared),
+            material: self.draws.meshes.batch_sets.material(id, prepared),
             mesh: bound,
             class,
             casts_shadows: instance.casts_shadows,

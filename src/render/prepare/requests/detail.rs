@@ -114,7 +114,7 @@ impl Requests<'_, '_, '_> {
         } else {
             return true;
         };
-        self.draws.ignore(set.entity, component, drawn);
+        (self.draws.warnings).ignore(set.entity, component, drawn);
         false
     }
 }

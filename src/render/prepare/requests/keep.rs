@@ -162,7 +162,7 @@ impl Requests<'_, '_, '_> {
         let drawn = &self.draws.drawn[index];
         let request = &mut self.draws.frame.requests[drawn.of.request];
         if !drawn.may_rest || request.views.is_empty() {
-            return self.set_views(index, (&[], 0), changed);
+            return self.set_views(index, &[], 0, changed);
         }
         if core::mem::replace(&mut request.resting, all_rest) != all_rest {
             changed.push(drawn.of.request);
@@ -193,11 +193,9 @@ impl Requests<'_, '_, '_> {
         let known = self.draws.of_places.now(place);
         if let Some(index) = known
             && self.is_untouched(index, set)
-            && self
-                .slots
-                .keep_as_before((place, self.draws.drawn[index].slots))
+            && (self.slots).keep_as_before(place, self.draws.drawn[index].slots)
         {
-            return self.see(index, (place, set), changed);
+            return self.see(index, place, set, changed);
         }
         let Some(instance) = meshes.instances.render_mesh_queue_data(set.entity) else {
             return match known {
@@ -210,14 +208,14 @@ impl Requests<'_, '_, '_> {
             let drawn = &self.draws.drawn[index];
             let (slots, is_own) = (drawn.slots, drawn.is_own);
             let uniform = self.unchanged(drawn, set, &instance, of_bevy);
-            if uniform.is_some_and(|uniform| self.keep_slots(place, set, (slots, &uniform))) {
-                return self.see(index, (place, set), changed);
+            if uniform.is_some_and(|uniform| self.keep_slots(place, set, slots, &uniform)) {
+                return self.see(index, place, set, changed);
             }
             if !is_own {
                 return None;
             }
         }
-        let Some(made) = self.make((place, set), &instance, of_bevy) else {
+        let Some(made) = self.make(place, set, &instance, of_bevy) else {
             return match known {
                 Some(index) => self.leave(index, changed),
                 None => Some(()),
@@ -267,7 +265,8 @@ impl Requests<'_, '_, '_> {
     fn see(
         &mut self,
         index: usize,
-        (place, set): (usize, &ExtractedSet),
+        place: usize,
+        set: &ExtractedSet,
         changed: &mut Vec<usize>,
     ) -> Option<()> {
         let drawn = &mut self.draws.drawn[index];
@@ -275,7 +274,7 @@ impl Requests<'_, '_, '_> {
         let may_rest = drawn.may_rest;
         let mut views = core::mem::take(&mut self.views_now);
         let resting = self.list_views(place, set, may_rest, &mut views);
-        let kept = self.set_views(index, (&views, resting), changed);
+        let kept = self.set_views(index, &views, resting, changed);
         self.views_now = views;
         kept
     }
@@ -285,7 +284,8 @@ impl Requests<'_, '_, '_> {
     fn set_views(
         &mut self,
         index: usize,
-        (views, resting): (&[u32], u128),
+        views: &[u32],
+        resting: u128,
         changed: &mut Vec<usize>,
     ) -> Option<()> {
         let drawn = &self.draws.drawn[index];

@@ -36,7 +36,8 @@ impl Requests<'_, '_, '_> {
     /// `place` is the set's in the list of sets.
     pub(super) fn fill_slots(
         &mut self,
-        (place, set): (usize, &ExtractedSet),
+        place: usize,
+        set: &ExtractedSet,
         uniform: &EntityUniform,
         fading: Option<&Fading>,
         thinning: Option<Thinning>,
@@ -58,7 +59,7 @@ impl Requests<'_, '_, '_> {
                 && before.thinning == thinning
                 && before.moves == moves
                 && before.is_colored == self.made_for.colors_occlusion
-                && (self.slots).keep((place, before.slots), set.entity, uniform, offset)
+                && (self.slots).keep(place, before.slots, set.entity, uniform, offset)
         });
         if let Some(kept) = kept {
             return FilledSlots {

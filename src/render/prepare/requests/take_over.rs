@@ -14,7 +14,8 @@ impl Requests<'_, '_, '_> {
     /// if nothing that it was made from has changed. Returns whether it did.
     pub(super) fn take_over(
         &mut self,
-        (place, set): (usize, &ExtractedSet),
+        place: usize,
+        set: &ExtractedSet,
         instance: &RenderMeshQueueData<'_>,
         of_bevy: BevyInstance,
     ) -> bool {
@@ -26,7 +27,7 @@ impl Requests<'_, '_, '_> {
         };
         let mut drawn = before.clone();
         drawn.place = place;
-        if !self.keep_slots(place, set, (drawn.slots, &uniform)) {
+        if !self.keep_slots(place, set, drawn.slots, &uniform) {
             return false;
         }
         let Some(request) = self.draws.requests_before.get_mut(drawn.of.request) else {
@@ -84,9 +85,10 @@ impl Requests<'_, '_, '_> {
         &mut self,
         place: usize,
         set: &ExtractedSet,
-        (count, uniform): (u32, &EntityUniform),
+        count: u32,
+        uniform: &EntityUniform,
     ) -> bool {
         let offset = set.offset.map(Affine3::from);
-        (self.slots).keep((place, count), set.entity, uniform, offset)
+        (self.slots).keep(place, count, set.entity, uniform, offset)
     }
 }

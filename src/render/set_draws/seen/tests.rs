@@ -80,11 +80,11 @@ proptest! {
             let views = (0..).map(key).zip(lists.iter().map(Some)).collect::<Vec<_>>();
             let before = followed.bits.clone();
             let entity_at = |place: usize| places[place];
-            followed.see(frame > 0, (&changed, entity_at), views.iter().copied());
+            followed.see(frame > 0, &changed, entity_at, views.iter().copied());
             let mut walked = SeenSets::default();
             walked.sort(listed(&places).into_iter());
             walked.count = places.len();
-            walked.see(false, (&[], entity_at), views.iter().copied());
+            walked.see(false, &[], entity_at, views.iter().copied());
             prop_assert_eq!(&followed.bits, &walked.bits);
             prop_assert_eq!(&followed.by_entity, &walked.by_entity);
             prop_assert!(!walked.is_followed);
