@@ -5,6 +5,7 @@ use bevy::math::Vec3;
 use bevy_gpu_culling::{
     instance::InstanceSet,
     meshlet::{LodSettings, MeshData, MeshLods, MeshletMesh, MeshletSettings},
+    render::ImpostorAtlas,
 };
 use proptest::prelude::*;
 
@@ -22,6 +23,21 @@ fn sheet() -> MeshData {
     normals.id = 1;
     mesh.attributes.push(normals);
     mesh
+}
+
+/// Photographs of 2 by 2 views of 32 pixels, with their mips.
+fn photographs() -> Vec<u8> {
+    let sphere = [1.0f32, -2.0, 0.5, 3.0].map(f32::to_bits);
+    let surface = [0.7f32, 0.1, 0.5].map(f32::to_bits);
+    let words = [&sphere[..], &[2, 32, 1], &surface].concat();
+    let mut payload: Vec<_> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    payload.resize(payload.len() + 2 * 21_760, 7);
+    sealed(b"GPUIMPOS", 1, &payload)
+}
+
+#[test]
+fn the_photographs_that_are_changed_are_good() {
+    assert_eq!(ImpostorAtlas::from_bytes(&photographs()).err(), None);
 }
 
 /// Changes of a payload: bytes anywhere or near its start, and its end.
@@ -112,6 +128,16 @@ proptest! {
                 let _ = read.level_to_mesh(level);
             }
             prop_assert_eq!(MeshletMesh::from_bytes(&read.to_bytes()?)?, read);
+        }
+    }
+
+    #[test]
+    fn files_of_impostors(changes in changes()) {
+        let file = changed(&photographs(), &changes);
+        let (read, max) = memory::measure(|| ImpostorAtlas::from_bytes(&file));
+        prop_assert!(max < MAX, "{} bytes", max);
+        if let Ok(read) = read {
+            prop_assert_eq!(read.to_bytes(), file);
         }
     }
 
