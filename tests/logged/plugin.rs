@@ -387,6 +387,7 @@ fn a_tier_that_culls_wrongly_gives_way_to_the_next() {
         Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::ZERO, Vec3::Y),
         (),
     );
+    stage.lights(false);
     let expected = stage.picture();
     let next = match stage.report().tier {
         Some(CullingTier::Subgroup) => CullingTier::Workgroup,
