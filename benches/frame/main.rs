@@ -95,6 +95,10 @@ struct Args {
     /// (AggregateDetail::below_pixels) [default: none are]
     #[arg(long, value_name = "PIXELS")]
     aggregate: Option<f32>,
+    /// Instances of sets become cards that show photographs of them, once they are seen this wide
+    /// (BakeImpostor::below_pixels) [default: none do]
+    #[arg(long, value_name = "PIXELS")]
+    impostors: Option<f32>,
     /// Draw sets of every scene by meshlets. (The scene meshlets is always drawn by them.)
     #[arg(long)]
     by_meshlets: bool,
@@ -156,6 +160,7 @@ impl Args {
             out: self.out.clone(),
             near_pixels: self.near_pixels,
             aggregate: self.aggregate,
+            impostors: self.impostors,
             by_meshlets: self.by_meshlets,
             compressed: self.compressed,
             shadows: self.shadows,
@@ -288,6 +293,9 @@ fn in_process(case: &Case, settings: &Settings) -> Result<Row> {
     }
     if let Some(pixels) = settings.aggregate {
         command.arg("--aggregate").arg(pixels.to_string());
+    }
+    if let Some(pixels) = settings.impostors {
+        command.arg("--impostors").arg(pixels.to_string());
     }
     if settings.by_meshlets {
         command.arg("--by-meshlets");

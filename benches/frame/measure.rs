@@ -29,7 +29,10 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     diagnostics::CPU_TOTAL,
-    prelude::{CullingReport, GpuCullingPlugin, GpuCullingSettings, InstanceOcclusion},
+    prelude::{
+        BakeImpostor, CullingReport, GpuCullingPlugin, GpuCullingSettings, ImpostorAtlas3d,
+        ImpostorPlugin, InstanceOcclusion,
+    },
     render::verify::Verifier,
 };
 use image::RgbImage;
@@ -53,6 +56,8 @@ pub struct Settings {
     pub near_pixels: Option<f32>,
     /// [`AggregateDetail::below_pixels`] of all sets; `None` without the component.
     pub aggregate: Option<f32>,
+    /// [`BakeImpostor::below_pixels`] of all sets; `None` without the component.
+    pub impostors: Option<f32>,
     /// Whether sets of every scene are drawn by meshlets.
     pub by_meshlets: bool,
     /// The vertices of all meshes are compressed.
@@ -66,6 +71,8 @@ pub struct Settings {
 const FEWEST_OF_A_TURN: u32 = 8;
 /// Frames to wait for a pipeline, a picture or a verdict.
 const PATIENCE: u32 = 60;
+/// Frames to wait for photographs.
+const BAKE_PATIENCE: u32 = 1000;
 /// Frames after which changed settings are in the picture, and a cut is forgotten.
 const SETTLED: u32 = 3;
 /// Number of cuts that are measured: as many in each of two directions.
@@ -91,6 +98,10 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         scenes::thin_out(stage.app.world_mut(), below_pixels);
     }
     stage.load()?;
+    if let Some(below_pixels) = settings.impostors {
+        scenes::bake_impostors(stage.app.world_mut(), case.scene, below_pixels)?;
+        stage.bake()?;
+    }
     stage.warm_up()?;
     let full = stage.measure()?;
     let cut = match case.occlusion {
@@ -171,6 +182,9 @@ impl<'a> Stage<'a> {
                 expansion: case.expansion.unwrap_or_default(),
                 ..default()
             }));
+        }
+        if settings.impostors.is_some() {
+            app.add_plugins(ImpostorPlugin);
         }
         if seen::is_counted(case) {
             items::add_items(&mut app);
@@ -288,6 +302,20 @@ impl<'a> Stage<'a> {
             }
         }
         bail!("the sets did not arrive within {max} frames")
+    }
+
+    /// Draws until all that asked for photographs has them.
+    fn bake(&mut self) -> Result<()> {
+        for _ in 0..BAKE_PATIENCE {
+            self.still_frame()?;
+            let world = self.app.world_mut();
+            let mut waiting =
+                world.query_filtered::<(), (With<BakeImpostor>, Without<ImpostorAtlas3d>)>();
+            if waiting.iter(world).next().is_none() {
+                return Ok(());
+            }
+        }
+        bail!("no photographs within {BAKE_PATIENCE} frames: the log says why")
     }
 
     /// Draws and measures the frames of one turn.

@@ -1,84 +1,46 @@
 //! Impostors from photographs: far instances become cards that show their mesh from all sides.
 //!
-//! 1. `bake`: [`BakeImpostor`] asks for photographs of its entity, or of the parts of its scene.
-//! 2. `stage`: copies of the meshes before a camera, one per direction of the `octahedron`, with
-//!    the material of `photo`.
-//! 3. `develop`: the camera's pictures become an `atlas`, off the main thread: smaller, without
-//!    gaps between what is seen, and with mips.
+//! 1. `component`: [`BakeImpostor`] asks for photographs of its entity's mesh, or of the `parts` below
+//!    it. `queue`: who asks, and what was photographed.
+//! 2. `darkroom`: takes them, one job at a time. `stage`: copies of the meshes before a camera, one
+//!    per direction of the `octahedron`, with the material of `photo`. `calm`: when they are drawn.
+//! 3. `develop`: the camera's pictures become an `atlas` of a `grid` of views: smaller, without gaps
+//!    between what is seen, and with mips.
 //! 4. `cards`: an entity with an atlas gets a child with
 //!    [`InstanceImpostor`](super::InstanceImpostor), whose material is of `card`.
 //! 5. `asset`: files of atlases.
 
 mod asset;
 mod atlas;
-mod bake;
+mod calm;
 mod card;
 mod cards;
+mod component;
+mod darkroom;
 mod develop;
 mod error;
+mod grid;
 mod octahedron;
+mod parts;
 mod photo;
+mod queue;
 mod stage;
 
 pub use asset::{ImpostorAtlasLoader, ImpostorAtlasSaver};
 pub use atlas::ImpostorAtlas;
-pub use bake::{BakeImpostor, ImpostorBaked};
 pub use card::{ImpostorCard, ImpostorMaterial};
 pub use cards::ImpostorAtlas3d;
+pub use component::{BakeImpostor, ImpostorBaked};
 pub use error::ImpostorError;
 pub use octahedron::ImpostorSides;
 
-use super::{
-    components::GpuInstances, lods::InstanceImpostor, materials::add_module,
-    settings::GpuCullingSystems,
-};
+use super::{materials::add_module, settings::GpuCullingSystems};
 use bevy::{
-    ecs::query::QueryData,
     pbr::PbrPlugin,
     prelude::*,
-    render::{
-        Render, RenderApp, RenderSystems, erased_render_asset::ErasedRenderAssetPlugin,
-        render_resource::PipelineCache,
-    },
+    render::{Render, RenderApp, RenderSystems, erased_render_asset::ErasedRenderAssetPlugin},
 };
-use core::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
-
-/// What says whether an entity is part of what its parent is photographed with.
-#[derive(QueryData)]
-struct SetPart {
-    is_set: Has<GpuInstances>,
-    is_impostor: Has<InstanceImpostor>,
-    visibility: Option<&'static Visibility>,
-}
-
-impl SetPartItem<'_, '_> {
-    fn is_part(&self) -> bool {
-        let is_hidden = self.visibility == Some(&Visibility::Hidden);
-        self.is_set && !self.is_impostor && !is_hidden
-    }
-}
-
-/// Number of frames in a row in which no pipeline was being compiled. Both worlds have it.
-#[derive(Resource, Clone, Default)]
-struct CalmFrames(Arc<AtomicU32>);
-
-impl CalmFrames {
-    fn get(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-}
-
-fn count_calm_frames(calm: Res<CalmFrames>, pipelines: Res<PipelineCache>) {
-    match pipelines.waiting_pipelines().next() {
-        Some(_) => calm.reset(),
-        None => _ = calm.0.fetch_add(1, Ordering::Relaxed),
-    }
-}
+use calm::{CalmFrames, count_calm_frames};
 
 /// Adds [`BakeImpostor`] and [`ImpostorAtlas3d`] to an app. It needs Bevy's `PbrPlugin`, which is
 /// one of `DefaultPlugins`; added after it, assets can be made at once.
@@ -121,6 +83,25 @@ impl Plugin for ImpostorPlugin {
     }
 }
 
+/// Has the log tell of what needs the plugin if the app lacks it.
+pub(super) fn build(app: &mut App) {
+    app.add_systems(
+        PostUpdate,
+        warn_without_plugin.run_if(not(resource_exists::<queue::ImpostorBakes>)),
+    );
+}
+
+fn warn_without_plugin(
+    bakes: Query<Entity, Added<BakeImpostor>>,
+    atlases: Query<Entity, Added<ImpostorAtlas3d>>,
+) {
+    let bakes = bakes.iter().map(|entity| ("BakeImpostor", entity));
+    let atlases = atlases.iter().map(|entity| ("ImpostorAtlas3d", entity));
+    for (name, entity) in bakes.chain(atlases) {
+        warn!("{name} on {entity} does nothing: add ImpostorPlugin to the app");
+    }
+}
+
 fn install(app: &mut App) {
     // Before the materials ask for their shaders: a file that is not there yet fails for good.
     for (name, source) in [
@@ -148,13 +129,19 @@ fn install(app: &mut App) {
     .register_type::<cards::CardOf>()
     .init_asset::<ImpostorAtlas>()
     .register_asset_loader(ImpostorAtlasLoader)
+    .register_asset_reflect::<ImpostorAtlas>()
     .register_asset_reflect::<ImpostorMaterial>()
-    .init_resource::<bake::ImpostorBakes>()
+    .init_resource::<queue::ImpostorBakes>()
+    .init_resource::<darkroom::Darkroom>()
     .init_resource::<cards::Cards>()
     .insert_resource(calm.clone())
     .add_systems(
         PreUpdate,
-        (bake::forget_changed, bake::ask_for_bakes, bake::run_bakes)
+        (
+            queue::forget_changed,
+            queue::ask_for_bakes,
+            darkroom::run_bakes,
+        )
             .chain()
             .run_if(resource_exists::<Assets<StandardMaterial>>),
     )

@@ -21,6 +21,7 @@ use super::{
     expanded::ExpandedUniforms,
     extract::extract_sets,
     gpu_written::InstanceBuffers,
+    impostors,
     lods::{
         self, attach_impostors, resolve_lods, warn_of_bad_details, warn_of_bad_ranges,
         warn_of_unused_impostors,
@@ -161,6 +162,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
                 .in_set(GpuCullingSystems::UpdateBounds),
         );
     lods::build(app);
+    impostors::build(app);
     meshlets::build(app);
     #[cfg(feature = "picking")]
     super::picking::build(app);

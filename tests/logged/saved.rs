@@ -215,6 +215,15 @@ fn each_component_is_saved_and_loaded() {
             ..default()
         },
         MeshLods3d(files.load("torus.lods")),
+        BakeImpostor {
+            sides: ImpostorSides::Above,
+            views: 9,
+            ..default()
+        },
+        ImpostorAtlas3d {
+            atlas: files.load("tree.impostor"),
+            below_pixels: 30.0,
+        },
         BuildLods(LodSettings::default()),
         BuildMeshlets(settings),
         BuiltLods(LodSettings::default()),
@@ -252,7 +261,7 @@ fn each_component_is_saved_and_loaded() {
     });
     let ours = ours.map(|registration| registration.type_info().type_path());
     // They say how an entity was made, and are tested below, or are no part of a world.
-    let internal = ["NodeInstances", "ScenePart", "CullingOverlay"];
+    let internal = ["NodeInstances", "ScenePart", "CardOf", "CullingOverlay"];
     let missing: Vec<_> = ours
         .filter(|path| path.starts_with("bevy_gpu_culling") && !names.contains(*path))
         .filter(|path| !internal.iter().any(|name| path.ends_with(name)))

@@ -10,7 +10,7 @@ use bevy_gpu_culling::cull::{
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Most files of `shaders/`.
-const MAX_FILES: usize = 77;
+const MAX_FILES: usize = 80;
 /// Most files of one kernel. `occlude` reaches the most: it loads instances, projects them and
 /// looks at depth.
 const MAX_FILES_OF_A_KERNEL: usize = 8;

@@ -191,13 +191,15 @@ impl Stage {
         Self::of(how, plugins, more)
     }
 
-    /// A stage that loads the files of a folder.
+    /// A stage that loads the files of a folder, also of impostors.
     pub fn with_files(how: How, folder: &std::path::Path) -> Self {
         let assets = AssetPlugin {
             file_path: folder.to_str().unwrap().into(),
             ..default()
         };
-        Self::of(how, plugins(shared_device()).set(assets), |_| ())
+        Self::of(how, plugins(shared_device()).set(assets), |app| {
+            app.add_plugins(ImpostorPlugin);
+        })
     }
 
     fn of(how: How, plugins: PluginGroupBuilder, more: impl FnOnce(&mut App)) -> Self {

@@ -21,8 +21,9 @@ use bevy::{
 use bevy_gpu_culling::{
     instance::InstanceSet,
     prelude::{
-        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, InstanceOcclusion, LodSettings,
-        MeshletMesh, MeshletMesh3d, MeshletSettings, NoInstanceSorting,
+        AggregateDetail, BakeImpostor, GpuInstances, ImpostorSides, InstanceLod, InstanceLods,
+        InstanceOcclusion, LodSettings, MeshletMesh, MeshletMesh3d, MeshletSettings,
+        NoInstanceSorting,
     },
 };
 use wgpu::DeviceType;
@@ -125,6 +126,28 @@ pub fn thin_out(world: &mut World, below_pixels: f32) {
             .entity_mut(set)
             .insert(AggregateDetail { below_pixels });
     }
+}
+
+/// Has all sets photographed. Sets with the same instances become one card.
+pub fn bake_impostors(world: &mut World, scene: Scene, below_pixels: f32) -> Result<()> {
+    let sides = match scene {
+        Scene::Forest => ImpostorSides::Above,
+        _ => ImpostorSides::All,
+    };
+    let bake = BakeImpostor {
+        below_pixels,
+        sides,
+        ..default()
+    };
+    let mut sets = world.query_filtered::<Entity, (With<GpuInstances>, With<Mesh3d>)>();
+    match &sets.iter(world).collect::<Vec<_>>()[..] {
+        [set] => drop(world.entity_mut(*set).insert(bake)),
+        parts => {
+            let whole = (Transform::default(), Visibility::default(), bake);
+            world.spawn(whole).add_children(parts);
+        }
+    }
+    Ok(())
 }
 
 /// Cuts the meshes of all sets into meshlets, with as many levels of detail as

@@ -1,8 +1,9 @@
 //! The material of cards: what the nearest views saw, lit as Bevy's standard material.
 
 use super::{
-    atlas::{Grid, ImpostorAtlas, Surface},
+    atlas::{ImpostorAtlas, Surface},
     develop::CUTOFF,
+    grid::Grid,
     octahedron::ImpostorSides,
 };
 use crate::cull::BoundingSphere;

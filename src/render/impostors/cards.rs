@@ -1,6 +1,6 @@
 //! Cards for entities with photographs.
 
-use super::{SetPart, atlas::ImpostorAtlas, card::ImpostorMaterial};
+use super::{atlas::ImpostorAtlas, card::ImpostorMaterial, parts::SetPart};
 use crate::render::{
     lods::{InstanceImpostor, SharedImpostor},
     offset::InstanceOffset,

@@ -1,7 +1,7 @@
 //! From the camera's pictures to an atlas: half as large, without gaps between what is seen, and
 //! with mips.
 
-use super::atlas::Grid;
+use super::grid::Grid;
 use bevy::color::{LinearRgba, Srgba};
 
 /// Pixels of the camera per pixel of the atlas, along each side. Their share that is covered is the

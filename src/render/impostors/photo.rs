@@ -1,6 +1,6 @@
 //! The material of what is photographed: Bevy's standard material without light.
 
-use super::{atlas::Grid, octahedron::ImpostorSides};
+use super::{grid::Grid, octahedron::ImpostorSides};
 use bevy::{
     material::OpaqueRendererMethod,
     pbr::{ExtendedMaterial, MaterialExtension},

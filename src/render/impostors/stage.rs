@@ -4,9 +4,10 @@
 //! all its views.
 
 use super::{
-    atlas::Grid,
     develop::SAMPLES,
+    grid::Grid,
     octahedron::turn_of,
+    parts::Part,
     photo::{Photo, PhotoMaterial, Subject, photographed},
 };
 use crate::cull::BoundingSphere;
@@ -29,15 +30,6 @@ const LAYER: usize = 62;
 
 /// The order of the first of two cameras: before the app's.
 const ORDER: isize = isize::MIN + 1;
-
-/// A mesh that is photographed.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub mesh: Handle<Mesh>,
-    pub material: Handle<StandardMaterial>,
-    /// From the mesh's space to the space of what is photographed.
-    pub offset: Affine3A,
-}
 
 /// What a stage is made with.
 pub(super) struct Studio<'a, 'w, 's> {
