@@ -339,9 +339,9 @@ fn structs_are_the_same_on_both_sides() {
             depth_offset,
             depth_steps,
             is_near_first,
-            away,
+            pad_a,
             lod_eye,
-            pad,
+            pad_b,
         }
     );
     let structs = module

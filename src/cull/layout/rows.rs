@@ -63,12 +63,12 @@ pub struct ViewSource {
     pub depth_steps: f32,
     /// 0 if the view keeps nothing.
     pub is_near_first: u32,
-    /// How far the planes are from the origin.
-    pub away: f32,
+    /// Padding.
+    pub pad_a: u32,
     /// The point that the levels of detail of the view are measured from.
     pub lod_eye: Vec3,
     /// Padding.
-    pub pad: u32,
+    pub pad_b: u32,
 }
 
 /// Length up to which a normal has no direction.
@@ -153,7 +153,7 @@ impl ViewSource {
     /// The planes and the reach of the view in the space of a set, without order and band. The
     /// source of the bounds is [`CullView::planes_in`](crate::cull::CullView::planes_in).
     fn planes_in(&self, chunk: &Chunk) -> ViewPlanes {
-        let rounded = chunk.translation().abs().element_sum().max(self.away) * ROUNDING;
+        let rounded = chunk.translation().abs().element_sum() * ROUNDING;
         let in_set = |plane: Vec4| {
             let normal = chunk.axis_in_set(plane.xyz());
             let distance = plane.xyz().dot(chunk.translation()) + plane.w + rounded;

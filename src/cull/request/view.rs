@@ -225,12 +225,11 @@ impl CullView {
     /// is stretched unevenly is tested exactly (its spheres are ellipsoids in the world).
     ///
     /// Planes and the light's range are widened by what 32-bit arithmetic loses of positions that
-    /// are as large as the set's translation, or as far from the origin as the view, so that
-    /// rounding rejects nothing that is visible.
+    /// are as large as the set's translation, so that rounding rejects nothing that is visible.
     #[must_use]
     pub fn planes_in(&self, world_from_local: &Affine3A) -> ViewPlanes {
         let translation = Vec3::from(world_from_local.translation);
-        let rounded = translation.abs().element_sum().max(self.away()) * ROUNDING;
+        let rounded = translation.abs().element_sum() * ROUNDING;
         let planes = self.planes.map(|plane| {
             let normal: Vec3 =
                 (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
@@ -242,19 +241,6 @@ impl CullView {
             pairs: PlanePairs::of_planes(planes),
             ..ViewPlanes::of_planes(planes, self.reach + Vec4::W * widened)
         }
-    }
-}
-
-impl CullView {
-    /// How far the planes are from the world's origin: about as far as what the view sees near its
-    /// eye. The far plane of a view with a near plane may be anywhere.
-    fn away(&self) -> f32 {
-        // A plane without a normal is nowhere.
-        let away = |plane: Vec4| (plane.xyz() != Vec3::ZERO).then_some(plane.w.abs());
-        let [sides @ .., near, far] = self.planes;
-        let depth = [near, far].into_iter().filter_map(away);
-        let sides = sides.into_iter().filter_map(away);
-        sides.chain(depth.reduce(f32::min)).fold(0.0, f32::max)
     }
 }
 

@@ -12,7 +12,6 @@ impl CullView {
             planes,
             reach: self.reach,
             pairs: PlanePairs::of_planes(planes),
-            away: self.away(),
             is_near_first: 1,
             lod_eye: self.lod_eye.map_or(glam::Vec3::ZERO, |eye| eye.position),
             ..self.eye_source()
