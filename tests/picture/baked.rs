@@ -2,6 +2,7 @@
 
 use crate::{
     eye,
+    log::Log,
     scene::{How, Stage, assert_same_picture, field},
     scenes::{self, watch},
 };
@@ -357,6 +358,8 @@ fn photographs_are_shared_saved_and_loaded() {
 
 #[test]
 fn what_cannot_be_photographed_is_told() {
+    // Other tests count what is logged.
+    let _log = Log::start();
     let (mut stage, baked) = stage(How::Set(None));
     stage.camera(eye(), ());
     let set = field(10, false);

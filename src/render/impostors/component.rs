@@ -52,7 +52,8 @@ pub struct BakeImpostor {
     /// Number of photographs per side of their square grid: 2 to 32. The default is 12, which is
     /// one per 16 degrees, or per 8 degrees from [above](ImpostorSides::Above).
     pub views: u32,
-    /// Pixels per side of a photograph: a multiple of 32, up to 512. The default is 96.
+    /// Pixels per side of a photograph: a multiple of 32, up to 512. The default is 96. Times
+    /// [`views`](Self::views) it may be 4,096.
     pub resolution: u32,
 }
 

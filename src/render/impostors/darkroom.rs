@@ -162,7 +162,9 @@ impl Supplies<'_> {
         let grid = job.key.grid;
         let pixels = grid.width() * SAMPLES;
         let device = self.device.as_ref();
-        let limit = device.map_or(u32::MAX, |device| device.limits().max_texture_dimension_2d);
+        let limit = device.map_or(MAX_PIXELS, |device| {
+            device.limits().max_texture_dimension_2d.min(MAX_PIXELS)
+        });
         if pixels > limit {
             return Err(ImpostorError::TooLarge { pixels, limit });
         }
@@ -191,6 +193,9 @@ impl Supplies<'_> {
         })
     }
 }
+
+/// The most pixels per side of what a camera draws: 256 MiB, of which there are a few.
+const MAX_PIXELS: u32 = 8192;
 
 /// Of the radius of what is photographed, so that no filter cuts off its edge.
 const MARGIN: f32 = 1.03;

@@ -17,15 +17,15 @@ pub enum ImpostorError {
         /// What it must be.
         expected: &'static str,
     },
-    /// The device has no textures of this size.
+    /// The device has no textures of this size, or they would take too much memory.
     #[error(
-        "{pixels} pixels per side of the photographs are more than the device's {limit}: lower \
+        "{pixels} pixels per side, while the photographs are taken, are more than {limit}: lower \
          views or resolution"
     )]
     TooLarge {
         /// Pixels per side that are needed.
         pixels: u32,
-        /// Pixels per side that the device has.
+        /// Pixels per side that there may be: 8,192, or less on some devices.
         limit: u32,
     },
     /// A mesh has another material than `StandardMaterial`.
