@@ -7,18 +7,20 @@ use bevy::prelude::*;
 /// show the photographs. It needs [`ImpostorPlugin`](super::ImpostorPlugin).
 ///
 /// An entity without a [`Mesh3d`] has its children photographed together, if they have
-/// [`GpuInstances`]: the parts of an [`InstanceScene`](crate::render::InstanceScene), or entities
-/// with the same set and no transform, such as bark and leaves. All of them become one card.
+/// [`GpuInstances`](crate::render::GpuInstances): the parts of an
+/// [`InstanceScene`](crate::render::InstanceScene), or entities with the same set and no transform,
+/// such as bark and leaves. All of them become one card.
 ///
 /// When meshes, materials and textures are loaded, the plugin takes the photographs in the frames
-/// that follow, inserts an [`ImpostorAtlas3d`], and triggers [`ImpostorBaked`] on the entity. Until
-/// then all instances are drawn as without it. Cards are lit, cast and receive shadows, are in
-/// prepasses, and show what the three nearest photographs see where the line of sight meets it. With
-/// [`InstanceLods::fade`](crate::render::InstanceLods::fade) of the meshes, these fade into them.
+/// that follow, inserts an [`ImpostorAtlas3d`](super::ImpostorAtlas3d), and triggers
+/// [`ImpostorBaked`] on the entity. Until then all instances are drawn as without it. Cards are
+/// lit, cast and receive shadows, are in prepasses, and show what the three nearest photographs see
+/// where the line of sight meets it. With [`InstanceLods::fade`](crate::render::InstanceLods::fade)
+/// of the meshes, these fade into them.
 ///
 /// Entities with the same meshes, materials and settings share an [`ImpostorAtlas`]. Insert the
 /// component again if they change later. To draw meshes only, remove this component and
-/// [`ImpostorAtlas3d`].
+/// [`ImpostorAtlas3d`](super::ImpostorAtlas3d).
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -45,7 +47,7 @@ use bevy::prelude::*;
 #[derive(Component, Reflect, Clone, Copy, Debug, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct BakeImpostor {
-    /// [`ImpostorAtlas3d::below_pixels`]. The default is 64.
+    /// [`ImpostorAtlas3d::below_pixels`](super::ImpostorAtlas3d::below_pixels). The default is 64.
     pub below_pixels: f32,
     /// From where it is photographed. The default is all sides.
     pub sides: ImpostorSides,

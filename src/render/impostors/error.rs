@@ -51,7 +51,7 @@ pub enum ImpostorError {
          plugin of the app keep images from being drawn?"
     )]
     Empty(u32),
-    /// The file begins with other bytes than one of [`ImpostorAtlas`].
+    /// The file begins with other bytes than one of [`ImpostorAtlas`](super::ImpostorAtlas).
     #[error("this is no file of an ImpostorAtlas: it begins with {found:?}")]
     Foreign {
         /// Its first bytes.
@@ -81,7 +81,7 @@ pub enum ImpostorError {
         /// The checksum that its head says.
         expected: u32,
     },
-    /// The file holds a number that no [`ImpostorAtlas`] has.
+    /// The file holds a number that no [`ImpostorAtlas`](super::ImpostorAtlas) has.
     #[error("the file's {0}")]
     Content(String),
     /// The file cannot be read or written.
