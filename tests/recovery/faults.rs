@@ -236,7 +236,8 @@ fn each_call(fault: Fault, calls: Calls) -> u64 {
         }
         // One per thing that is refused, not one per frame; and if a list of survivors cannot grow,
         // what did not fit.
-        let is_overflow = |line: &&String| line.contains("did not fit");
+        let is_overflow =
+            |line: &&String| line.contains("did not fit") || line.contains("the room grows");
         let overflows = told.iter().filter(is_overflow).count();
         let max = if let Calls::One = calls { 1 } else { 24 };
         let is_brief = overflows <= 1 && told.len() - overflows <= max;
