@@ -107,6 +107,7 @@ pub use gpu_written::{InstanceBuffer, InstanceBuffers};
 pub use impostors::{
     BakeImpostor, ImpostorAtlas, ImpostorAtlas3d, ImpostorAtlasLoader, ImpostorAtlasSaver,
     ImpostorBaked, ImpostorCard, ImpostorError, ImpostorMaterial, ImpostorPlugin, ImpostorSides,
+    ImpostorStage,
 };
 pub use lods::{
     AggregateDetail, InstanceImpostor, InstanceLod, InstanceLods, InstanceVisibilityRange, LodMesh,

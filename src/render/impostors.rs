@@ -33,6 +33,7 @@ pub use cards::ImpostorAtlas3d;
 pub use component::{BakeImpostor, ImpostorBaked};
 pub use error::ImpostorError;
 pub use octahedron::ImpostorSides;
+pub use stage::ImpostorStage;
 
 use super::{materials::add_module, settings::GpuCullingSystems};
 use bevy::{

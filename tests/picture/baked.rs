@@ -1,4 +1,4 @@
-//! Impostors from photographs look like the meshes that they stand for.
+//! Impostors from photographs look like the meshes that were photographed.
 
 use crate::{
     eye,
@@ -134,8 +134,8 @@ fn camera_of(report: &CullingReport) -> &ViewReport {
     views.find(|view| view.name == "camera").unwrap()
 }
 
-/// Whether cards look like what they stand for. The bounds are for views of 64 pixels that are seen
-/// up to twice as large; edges are one pixel off, and those of cards have no samples.
+/// Whether cards look like their meshes. The bounds are for views of 64 pixels that are seen up to
+/// twice as large. Edges are one pixel off, and cards have no samples at their edges.
 fn assert_alike(name: &str, cards: &RgbaImage, meshes: &RgbaImage, min_decibels: f64) {
     save(&format!("{name}-meshes"), meshes);
     save(&format!("{name}-cards"), cards);
@@ -168,6 +168,11 @@ fn cards_look_like_their_mesh() {
         let visible: Vec<_> = camera.levels.iter().map(|level| level.visible).collect();
         assert_eq!(visible[0], 0, "{visible:?}");
         assert_eq!(camera.levels[1].triangles, 6 * visible[1]);
+
+        // The cameras and the copies are gone.
+        let world = stage.app.world_mut();
+        let left = world.query::<&ImpostorStage>().iter(world).count();
+        assert_eq!(left, 0);
 
         // Without the components, meshes are drawn again.
         let mut tree = stage.entity(entity);

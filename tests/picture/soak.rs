@@ -302,7 +302,7 @@ fn random_apps_look_like_bevys_entities() {
         println!("seed {seed}: as it should be, {} MiB held", held >> 20);
         assert!(
             held <= most,
-            "SOAK_SEED={seed}: the process holds {held} bytes, {most} at most after so many apps"
+            "SOAK_SEED={seed}: the process holds {held} bytes, {most} at most after that number of apps"
         );
         apps += 1;
         if apps.is_multiple_of(WARM_UP) && (apps / WARM_UP).is_power_of_two() {

@@ -47,7 +47,7 @@ pub fn poses() -> AnimationPoses {
 }
 
 /// A clip of the pole that moves. It takes eight ticks of the animations' clock: at any moment,
-/// instances that play it by themselves, each at a tick of its own, are in one of eight poses.
+/// instances that play it by themselves, each at another tick, are in one of eight poses.
 pub fn moving() -> AnimationPoses {
     let clip = PoseClip {
         poses: [0.7, -0.2, 0.3, 0.7].map(joints).to_vec(),

@@ -15,8 +15,8 @@ use bevy::{
     render::renderer::RenderDevice,
 };
 
-/// Draws far instances of the entity's set as cards that show photographs of it, or those of all its
-/// children with sets, if it has no [`Mesh3d`]: the parts of an
+/// Draws far instances of the entity's set as cards that show photographs of it. An entity without a
+/// [`Mesh3d`] has one card for all its children with sets: the parts of an
 /// [`InstanceScene`](crate::render::InstanceScene). It needs
 /// [`ImpostorPlugin`](super::ImpostorPlugin).
 ///
@@ -103,19 +103,22 @@ pub(super) struct CardAssets<'w, 's> {
 }
 
 impl CardAssets<'_, '_> {
-    /// Forgets what was made of other atlases.
-    fn refresh(&mut self) {
+    /// Forgets what was made of other atlases. Returns whether any atlas is new, or the device.
+    fn refresh(&mut self) -> bool {
         let Cards(made) = &mut *self.made;
         // Only the GPU has the pictures: a lost device takes them along.
         let is_new = (self.device.as_ref()).is_some_and(|device| device.is_changed());
         if core::mem::replace(&mut *self.has_run, true) && is_new {
             made.clear();
         }
+        let mut has_changed = is_new;
         for event in self.events.read() {
+            has_changed = true;
             if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
                 made.remove(id);
             }
         }
+        has_changed
     }
 
     /// The components of a card; `None` if the atlas is not loaded.
@@ -148,7 +151,13 @@ impl CardAssets<'_, '_> {
     }
 }
 
-/// Spawns cards, and despawns those that are not wanted any more.
+/// What decides which cards there are, beside atlases.
+type CardsChanged = (
+    With<ImpostorAtlas3d>,
+    Or<(Changed<ImpostorAtlas3d>, Changed<Children>, Changed<Mesh3d>)>,
+);
+
+/// Spawns cards, and despawns what is not wanted any more. Most frames change nothing.
 #[expect(
     clippy::too_many_arguments,
     reason = "a system's parameters are its data"
@@ -156,16 +165,18 @@ impl CardAssets<'_, '_> {
 pub(super) fn give_cards(
     mut commands: Commands,
     shown: Query<ShownItem>,
+    changed: Query<(), CardsChanged>,
     parents: Query<ParentItem>,
     cards: Query<(Entity, &CardOf, Option<&ChildOf>)>,
     sharing: Query<(Entity, &SharedImpostor)>,
     mut removed: RemovedComponents<ImpostorAtlas3d>,
+    mut removed_cards: RemovedComponents<CardOf>,
     mut assets: CardAssets,
     mut told: Local<Told<Entity>>,
 ) {
-    assets.refresh();
     let has_removed = removed.read().count() > 0;
-    if shown.is_empty() && !has_removed {
+    let has_lost_cards = removed_cards.read().count() > 0;
+    if !assets.refresh() && changed.is_empty() && !has_removed && !has_lost_cards {
         return;
     }
     let mut wanted = HashMap::new();
@@ -206,7 +217,7 @@ pub(super) fn give_cards(
                 commands.entity(part).try_insert(shared);
             }
         }
-        // Cards of several parts are in the space of all, not in that of the first.
+        // A card of several parts is in the space of all of them.
         let offset = (!item.has_mesh).then(InstanceOffset::default);
         wanted.insert(parent, (card, offset));
     }

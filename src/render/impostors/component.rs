@@ -22,6 +22,9 @@ use bevy::prelude::*;
 /// component again if they change later. To draw meshes only, remove this component and
 /// [`ImpostorAtlas3d`](super::ImpostorAtlas3d).
 ///
+/// While photographs are taken, the world has two more cameras and many copies of the meshes, with
+/// [`ImpostorStage`](super::ImpostorStage). Systems that expect one camera must leave them out.
+///
 /// ```
 /// # use bevy::prelude::*;
 /// # use bevy_gpu_culling::prelude::*;

@@ -1,4 +1,4 @@
-//! What is photographed: the entity's own mesh, or those of its children.
+//! What is photographed: the entity's own mesh, or its children's.
 
 use super::{component::BakeImpostor, error::ImpostorError, grid::Grid};
 use crate::render::{
@@ -83,7 +83,7 @@ pub(super) struct AskingItem {
     children: Option<&'static Children>,
 }
 
-/// The entity's own mesh, or those of its children. `None` while there is nothing to photograph; an
+/// The entity's own mesh, or its children's. `None` while there is nothing to photograph; an
 /// error if something there cannot be.
 pub(super) fn parts_of(
     item: &AskingItemItem,

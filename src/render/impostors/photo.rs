@@ -70,7 +70,7 @@ impl MaterialExtension for Photo {
     }
 }
 
-/// A material as it is photographed: with holes or without, but nothing shines through.
+/// A material for photographs: with holes or without, but nothing shines through.
 pub(super) fn photographed(material: &StandardMaterial) -> StandardMaterial {
     StandardMaterial {
         alpha_mode: match material.alpha_mode {

@@ -1,4 +1,4 @@
-//! Copies of what is photographed, side by side before two cameras.
+//! Copies of what is photographed, in a square before two cameras.
 //!
 //! Each copy is turned so that its view's direction points to the cameras. One draw of a mesh shows
 //! all its views.
@@ -30,6 +30,20 @@ const LAYER: usize = 62;
 
 /// The order of the first of two cameras: before the app's.
 const ORDER: isize = isize::MIN + 1;
+
+/// On the cameras and the copies with which photographs are taken
+/// ([`BakeImpostor`](super::BakeImpostor)). They are in the world for some frames, on render layers
+/// 62 and 63.
+///
+/// Systems that expect one camera leave these out:
+///
+/// ```
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// fn fly(camera: Single<&mut Transform, (With<Camera3d>, Without<ImpostorStage>)>) {}
+/// ```
+#[derive(Component, Clone, Copy, Debug, Default)]
+pub struct ImpostorStage;
 
 /// What a stage is made with.
 pub(super) struct Studio<'a, 'w, 's> {
@@ -77,6 +91,7 @@ impl Studio<'_, '_, '_> {
                         Transform::from_matrix(place.into()),
                         layers.clone(),
                         (NotShadowCaster, NotShadowReceiver, NoFrustumCulling),
+                        ImpostorStage,
                         ChildOf(root),
                     ));
                 }
@@ -113,6 +128,7 @@ impl Studio<'_, '_, '_> {
             ..OrthographicProjection::default_3d()
         };
         self.commands.spawn((
+            ImpostorStage,
             Camera3d::default(),
             Camera {
                 order: ORDER + at,

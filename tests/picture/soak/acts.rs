@@ -84,7 +84,7 @@ pub enum Edit {
 pub enum Swap {
     Mesh(u8),
     Paint(u8),
-    /// A new asset with so many instances.
+    /// A new asset with this number of instances.
     Asset(u16),
     /// The asset of another set, which both draw then.
     Share(u8),
@@ -285,7 +285,7 @@ pub fn shrunk(acts: &[Act], mut fails: impl FnMut(&[Act]) -> bool) -> Vec<Act> {
 
 #[test]
 fn the_acts_that_an_app_needs_to_fail_are_found() {
-    // No random act draws so many frames.
+    // No random act draws that number of frames.
     let needed = [Act::Frames(200), Act::Frames(201)];
     for seed in 0..20 {
         let mut acts = of_seed(seed);

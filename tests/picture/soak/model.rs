@@ -165,7 +165,7 @@ impl Model {
         }
     }
 
-    /// Whether the peer cannot know which levels are drawn: those of meshlets have errors.
+    /// Whether the peer cannot know which levels are drawn: levels of meshlets have errors.
     pub fn has_unknown_levels(&self) -> bool {
         let mut sets = self.sets.iter();
         sets.any(|set| matches!(set.kind, Kind::Meshlets))
