@@ -86,6 +86,10 @@ fn what_changes_while_the_render_world_skips_frames_is_drawn() {
 /// Frames until what nobody uses is released.
 const QUIET: usize = 130;
 
+/// Size of the staging buffers of counters, in bytes: two rings of up to 4 buffers of 256 bytes. How
+/// many there are depends on when the device answers: no driver answers at the same time twice.
+const STAGING: u64 = 2 * 4 * 256;
+
 /// Number of instances of a set that is uploaded in several frames.
 const MANY: usize = 60_000;
 
@@ -135,7 +139,11 @@ fn a_set_that_goes_while_it_is_uploaded_leaves_nothing() {
         let after = rest(&mut stage);
         if let Some((picture, bytes)) = &before {
             assert_same_picture(&format!("gone-after-{frames}-{way}"), &after.0, picture);
-            assert_eq!(after.1, *bytes, "after {frames} frames, {way}");
+            let after = after.1;
+            assert!(
+                after.abs_diff(*bytes) <= STAGING,
+                "after {frames} frames, {way}: {after} bytes instead of {bytes}"
+            );
         }
         before = Some(after);
     }
