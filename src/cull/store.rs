@@ -233,10 +233,10 @@ impl InstanceStore {
     }
 
     /// Takes over the sets of another store, without a copy. Returns false, and takes nothing, if
-    /// one of the two stores serves the `Cpu` tier, which has copies in main memory, or if their
-    /// pages differ in size.
+    /// only one of the two stores serves the `Cpu` tier, which has copies in main memory, or if
+    /// their pages differ in size.
     pub fn adopt_sets(&mut self, other: &mut Self) -> bool {
-        if self.is_on_cpu || other.is_on_cpu || self.page_limit != other.page_limit {
+        if self.is_on_cpu != other.is_on_cpu || self.page_limit != other.page_limit {
             return false;
         }
         core::mem::swap(&mut self.pages, &mut other.pages);

@@ -256,6 +256,64 @@ fn meshes_fade_into_cards() {
     );
 }
 
+/// The largest change of the mean of 16 by 16 pixels between a picture and the next.
+fn largest_change(pictures: &[RgbaImage]) -> f64 {
+    const SIDE: u32 = 16;
+    let (width, height) = pictures[0].dimensions();
+    let corners = || (0..height / SIDE).flat_map(|y| (0..width / SIDE).map(move |x| (x, y)));
+    let mean = |picture: &RgbaImage, (x, y): (u32, u32)| {
+        let square = image::imageops::crop_imm(picture, x * SIDE, y * SIDE, SIDE, SIDE);
+        mean(&square.to_image())
+    };
+    let changes = pictures
+        .windows(2)
+        .flat_map(|pair| corners().map(|at| (mean(&pair[0], at) - mean(&pair[1], at)).abs()));
+    changes.fold(0.0, f64::max)
+}
+
+/// A camera backs away from trees until most of them are cards: no picture differs from the one
+/// before by much more than if meshes are drawn.
+#[test]
+fn cards_do_not_pop_up() {
+    let (mut stage, baked) = stage(How::Set(None));
+    let entity = spawn(&mut stage, &field(300, true), ());
+    let fly = |stage: &mut Stage| {
+        let cards = |report: &CullingReport| {
+            let levels = &camera_of(report).levels;
+            levels.get(1).map_or(0, |level| level.visible)
+        };
+        let (mut pictures, mut seen) = (Vec::new(), Vec::new());
+        for step in 0..24 {
+            let world = stage.app.world_mut();
+            let mut cameras = world.query_filtered::<&mut Transform, With<Camera3d>>();
+            let mut camera = cameras.single_mut(world).unwrap();
+            *camera = eye();
+            camera.translation += eye().back() * (8.0 + 0.1 * step as f32);
+            let (picture, report) = stage.picture_and_report();
+            pictures.push(picture);
+            seen.push(cards(&report));
+        }
+        println!("{seen:?}");
+        (largest_change(&pictures), seen)
+    };
+    let (full, _) = fly(&mut stage);
+    stage.entity(entity).insert(BakeImpostor {
+        below_pixels: 16.0,
+        ..bake(ImpostorSides::All)
+    });
+    wait_for(&mut stage, &baked, 1);
+    for (fade, most) in [(0.3, 1.5), (0.0, f64::INFINITY)] {
+        stage
+            .entity(entity)
+            .insert(InstanceLods { fade, ..default() });
+        let (change, cards) = fly(&mut stage);
+        println!("fade {fade}: {:.2} times {full:.2}", change / full);
+        assert!(cards[23] > cards[0] + 50, "{cards:?}");
+        assert!(change <= most * full, "fade {fade}: {change} and {full}");
+    }
+    stage.verify();
+}
+
 /// All parts of a scene become one card, at the same distance.
 #[test]
 fn a_scene_becomes_one_card() {

@@ -5,7 +5,7 @@ use crate::{
     log::Log,
     scene::{How, Stage, assert_same_picture, field},
 };
-use bevy::{mesh::MeshCompressionArgs, prelude::*};
+use bevy::{asset::RenderAssetUsages, mesh::MeshCompressionArgs, prelude::*};
 use bevy_gpu_culling::prelude::*;
 use image::RgbaImage;
 
@@ -136,6 +136,26 @@ fn tiers_change_at_run_time() {
             .tier = Some(tier);
         assert_same_picture(&format!("switched-{tier}"), &stage.picture(), &first);
         stage.verify();
+    }
+}
+
+/// Sets that the CPU has dropped stay when the culler is replaced by another of its tier.
+#[test]
+fn a_new_culler_takes_over_what_the_cpu_dropped() {
+    for tier in CullingTier::ALL {
+        let mut stage = Stage::new(How::Set(None));
+        let world = stage.app.world_mut();
+        world.resource_mut::<GpuCullingSettings>().tier = Some(tier);
+        stage.camera(eye(), ());
+        let dropped = field(300, true).with_asset_usage(RenderAssetUsages::RENDER_WORLD);
+        red_boxes(&mut stage, &dropped, Transform::IDENTITY);
+        let (first, report) = stage.picture_and_report();
+        assert_eq!((report.tier, report.instances), (Some(tier), 300), "{tier}");
+        let world = stage.app.world_mut();
+        world.resource_mut::<GpuCullingSettings>().self_test ^= true;
+        let (picture, report) = stage.picture_and_report();
+        assert_eq!(report.instances, 300, "{tier}");
+        assert_same_picture(&format!("dropped-{tier}"), &picture, &first);
     }
 }
 
