@@ -62,7 +62,7 @@ pub struct LodSettings {
     ///
     /// A piece is a leaf if it shares no corner with other pieces, and its area is at most 8 times
     /// the median of all pieces and a sixteenth of the mesh's. There must be 32 or more; otherwise
-    /// the setting changes nothing. So it is for meshes of leaves: in a mesh of bark alone,
+    /// the setting changes nothing. So it is for meshes with leaves: in a mesh of bark alone,
     /// separate branches would count as leaves.
     #[cfg_attr(feature = "bevy", reflect(default))]
     pub foliage: bool,
