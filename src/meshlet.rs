@@ -16,6 +16,8 @@
 
 #[cfg(feature = "meshlets")]
 mod build;
+#[cfg(feature = "meshlets")]
+mod collapse;
 mod cone;
 #[cfg(feature = "meshlets")]
 mod cut;
@@ -23,6 +25,8 @@ mod data;
 mod error;
 #[cfg(feature = "meshlets")]
 mod file;
+#[cfg(feature = "meshlets")]
+mod foliage;
 #[cfg(all(feature = "meshlets", target_arch = "wasm32"))]
 mod heap;
 mod levels;

@@ -54,6 +54,18 @@ pub struct LodSettings {
     pub kept: f32,
     /// No level has fewer triangles. The default is 4.
     pub min_triangles: u32,
+    /// Whether small separate pieces are leaves (or blades, needles, petals), whose edges cannot
+    /// collapse. A level keeps some of them, evenly spread, and widens these so that all leaves
+    /// together have the area that they have in the full mesh. They stay in the box around all
+    /// leaves. What else the mesh has, such as a trunk, is simplified as without the setting. The
+    /// default is `false`.
+    ///
+    /// A piece is a leaf if it shares no corner with other pieces, and its area is at most 8 times
+    /// the median of all pieces and a sixteenth of the mesh's. There must be 32 or more; otherwise
+    /// the setting changes nothing. So it is for meshes with leaves: in a mesh of bark alone,
+    /// separate branches would count as leaves.
+    #[cfg_attr(feature = "bevy", reflect(default))]
+    pub foliage: bool,
 }
 
 impl Default for LodSettings {
@@ -62,6 +74,7 @@ impl Default for LodSettings {
             max_levels: 5,
             kept: 0.5,
             min_triangles: 4,
+            foliage: false,
         }
     }
 }
@@ -82,7 +95,13 @@ impl LodSettings {
 
     /// The settings' numbers, as they are compared.
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
-    pub(crate) fn bits(self) -> [u32; 3] {
-        [self.max_levels, self.kept.to_bits(), self.min_triangles]
+    pub(crate) fn bits(self) -> [u32; 4] {
+        let Self {
+            max_levels,
+            kept,
+            min_triangles,
+            foliage,
+        } = self;
+        [max_levels, kept.to_bits(), min_triangles, foliage.into()]
     }
 }

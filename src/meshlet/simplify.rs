@@ -1,16 +1,12 @@
-//! From a mesh to coarser ones, with meshoptimizer.
+//! From a mesh to coarser ones: edges of surfaces collapse, and leaves are thinned out and widened.
 
 use super::{
-    LodSettings, MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
-    cut::{reorder, weld},
-    data::{check_attributes, check_indices, positions},
-    surface::{Surface, area, with_area},
+    LodSettings, MeshData, MeshletError,
+    collapse::{Collapse, MAX_LEFT},
+    cut::weld,
+    data::{check_attributes, check_indices},
+    foliage::Foliage,
 };
-use glam::Vec3;
-use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
-
-/// A level must have at most this share of the triangles of the level before.
-const MAX_LEFT: f32 = 0.8;
 
 /// A coarser form of a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +16,11 @@ pub struct SimplifiedMesh {
     /// How far the surfaces lie apart, in the mesh's units: the largest distance of a vertex of the
     /// full mesh from this surface, or of a corner, a middle of an edge or the middle of one of its
     /// triangles from the full surface.
+    ///
+    /// Leaves of [`LodSettings::foliage`] are no surface, and differ by chance. Theirs is a root
+    /// mean square by area, the larger of two: of how far points of kept leaves moved as these
+    /// grew, and of the distances of left-out leaves from the nearest kept one. Single leaves may
+    /// be farther away. The error of a level is the larger one of its leaves and its surfaces.
     pub error: f32,
 }
 
@@ -29,7 +30,8 @@ impl MeshData {
     /// them, and other attributes are kept. The list is empty if the mesh cannot become coarser.
     ///
     /// Edges between vertices that differ in some attribute (seams, flat shading) are kept as long
-    /// as other edges can go.
+    /// as other edges can go. With [`LodSettings::foliage`], leaves are thinned out and widened
+    /// instead, and keep their attributes.
     ///
     /// # Errors
     /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position
@@ -51,38 +53,17 @@ impl MeshData {
         progress(0.0);
         check_indices(self.indices.as_deref(), self.vertex_count)?;
         check_attributes(&self.attributes, self.vertex_count)?;
-        let (mut welded, mut indices) = weld(self);
-        let full = indices.clone();
-        let points = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
-        let surface = Surface::new(&points, &full);
+        let mut parts = Parts::new(self, settings)?;
         let mut levels = Vec::new();
-        let mut error = 0.0f32;
         // A level takes time as the number of triangles that it is made from.
         let done = |levels: f32| 1.0 - settings.kept.powf(levels);
         let all = done(settings.max_levels as f32);
         for number in 0..settings.max_levels {
             let mut report = |share: f32| progress(done(number as f32 + share) / all);
-            let Some(coarser) = coarser(&mut welded, &indices, settings) else {
+            let Some(level) = parts.coarser(settings, &mut report)? else {
                 break;
             };
-            indices = coarser;
-            report(0.3);
-            let moved = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
-            let distance = |moved: &[Vec3]| surface.distance(&Surface::new(moved, &indices));
-            let grown = with_area(area(&points, &full), &moved, &indices);
-            let plain = distance(&moved);
-            report(0.6);
-            let of_grown = distance(&grown);
-            let mut data = compact(&welded, &indices);
-            if of_grown <= plain * MAX_GROWN {
-                let mut grown_mesh = welded.clone();
-                set_attribute(&mut grown_mesh, POSITION, bytemuck::cast_slice(&grown));
-                data = compact(&grown_mesh, &indices);
-                error = error.max(of_grown);
-            } else {
-                error = error.max(plain);
-            }
-            levels.push(SimplifiedMesh { data, error });
+            levels.push(level);
             report(1.0);
         }
         progress(1.0);
@@ -90,115 +71,94 @@ impl MeshData {
     }
 }
 
-/// How much farther a level may lie from the full mesh so that it keeps its area.
-const MAX_GROWN: f32 = 1.5;
-
-fn set_attribute(mesh: &mut MeshData, id: u64, bytes: &[u8]) {
-    let found = mesh
-        .attributes
-        .iter_mut()
-        .find(|attribute| attribute.id == id);
-    if let Some(attribute) = found {
-        attribute.bytes = bytes.to_vec();
-    }
+/// What levels are made from.
+struct Parts {
+    /// All triangles, or those of no leaf.
+    surface: Collapse,
+    foliage: Option<Foliage>,
+    /// If there is foliage: the last level of the surface, with its error. `None` if all triangles
+    /// are leaves.
+    rest: Option<(MeshData, f32)>,
+    /// The largest error of the leaves so far.
+    error: f32,
 }
 
-/// [`VertexAttribute::id`] of normals, same as Bevy's `Mesh::ATTRIBUTE_NORMAL`.
-const NORMAL: u64 = 1;
-
-/// How much a normal counts against a position, in extents of the mesh.
-const NORMAL_WEIGHT: f32 = 0.1;
-
-/// The indices of a coarser form of some triangles of a mesh; `None` if there is none. Its vertices
-/// are moved to the places that fit the surface best.
-fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Option<Vec<u32>> {
-    let triangles = indices.len() / 3;
-    let kept = (triangles as f32 * settings.kept) as usize;
-    let target = kept.max(settings.min_triangles.max(1) as usize);
-    if target as f32 > triangles as f32 * MAX_LEFT {
-        return None;
-    }
-    let of = |id: u64| {
-        let is_vec3 = |one: &VertexAttribute| one.stride == 12 && one.format == POSITION_FORMAT;
-        let found = mesh.attributes.iter().find(|one| one.id == id);
-        found
-            .filter(|one| is_vec3(one))
-            .map(|one| one.bytes.clone())
-    };
-    let (old_points, old_normals) = (of(POSITION)?, of(NORMAL));
-    // Without seams first: they are seen.
-    for seams in [SimplifyOptions::None, SimplifyOptions::Permissive] {
-        let mut points: Vec<[f32; 3]> = bytemuck::pod_collect_to_vec(&old_points);
-        let mut normals: Vec<f32> = match &old_normals {
-            Some(normals) => bytemuck::pod_collect_to_vec(normals),
-            None => vec![0.0; points.len() * 3],
+impl Parts {
+    fn new(mesh: &MeshData, settings: &LodSettings) -> Result<Self, MeshletError> {
+        let (welded, indices) = weld(mesh);
+        let found = settings.foliage.then(|| Foliage::split(&welded, &indices));
+        let (foliage, indices) = match found.flatten() {
+            Some((foliage, rest)) => (Some(foliage), rest),
+            None => (None, indices),
         };
-        let mut found = indices.to_vec();
-        let weights = [NORMAL_WEIGHT; 3];
-        let weights = &weights[..if old_normals.is_some() { 3 } else { 0 }];
-        let stride = 12;
-        let (target, any) = (target * 3, f32::MAX);
-        let count = simplify_with_update(
-            &mut found,
-            &mut points,
-            &mut normals,
-            weights,
-            stride,
-            None,
-            target,
-            any,
-            seams,
-            None,
-        );
-        found.truncate(count);
-        if count == 0 || count as f32 > indices.len() as f32 * MAX_LEFT {
-            continue;
-        }
-        for normal in normals.chunks_exact_mut(3) {
-            let unit = Vec3::from_slice(normal).normalize_or_zero();
-            unit.write_to_slice(normal);
-        }
-        set_attribute(mesh, POSITION, bytemuck::cast_slice(&points));
-        if old_normals.is_some() {
-            set_attribute(mesh, NORMAL, bytemuck::cast_slice(&normals));
-        }
-        return Some(found);
+        let surface = Collapse::new(welded, indices)?;
+        let rest = foliage.as_ref().and_then(|_| surface.last());
+        Ok(Self {
+            surface,
+            foliage,
+            rest: rest.map(|data| (data, 0.0)),
+            error: 0.0,
+        })
     }
-    None
+
+    /// Number of triangles of the last level.
+    fn triangles(&self) -> usize {
+        self.surface.triangles() + self.foliage.as_ref().map_or(0, Foliage::triangles)
+    }
+
+    /// The next level; `None` if there is no coarser one.
+    fn coarser(
+        &mut self,
+        settings: &LodSettings,
+        report: impl FnMut(f32),
+    ) -> Result<Option<SimplifiedMesh>, MeshletError> {
+        let triangles = self.triangles();
+        let kept = (triangles as f32 * settings.kept) as usize;
+        let target = kept.max(settings.min_triangles.max(1) as usize);
+        if target as f32 > triangles as f32 * MAX_LEFT {
+            return Ok(None);
+        }
+        let Some(foliage) = &mut self.foliage else {
+            let level = self.surface.collapse(target, report)?;
+            return Ok(level.map(|(data, error)| SimplifiedMesh { data, error }));
+        };
+        // Both keep the same share, if they can.
+        let share = target as f32 / triangles as f32;
+        let kept_of = |triangles: usize| ((triangles as f32 * share) as usize).max(1);
+        let of_surface = kept_of(self.surface.triangles());
+        if let Some(level) = self.surface.collapse(of_surface, report)? {
+            self.rest = Some(level);
+        }
+        let (leaves, error) = foliage.thinned(kept_of(foliage.triangles()));
+        if self.triangles() as f32 > triangles as f32 * MAX_LEFT {
+            return Ok(None);
+        }
+        self.error = self.error.max(error);
+        let (data, error) = match &self.rest {
+            Some((data, error)) => (joined(data.clone(), leaves), error.max(self.error)),
+            None => (leaves, self.error),
+        };
+        Ok(Some(SimplifiedMesh { data, error }))
+    }
 }
 
-/// The triangles of some indices with the vertices that they need, in the order of the GPU's vertex
-/// cache.
-fn compact(mesh: &MeshData, indices: &[u32]) -> MeshData {
-    let vertex_count = mesh.vertex_count as usize;
-    let mut indices = optimize_vertex_cache(indices, vertex_count);
-    // Vertices in the order of their first use. (`optimize_vertex_fetch_remap` of meshopt 0.7 cuts
-    // off the places of vertices behind the number of used ones.)
-    let mut places = vec![u32::MAX; vertex_count];
-    let mut count = 0;
-    for index in &mut indices {
-        let place = &mut places[*index as usize];
-        if *place == u32::MAX {
-            *place = count;
-            count += 1;
-        }
-        *index = *place;
+/// Both meshes in one. They have the same attributes.
+fn joined(mut mesh: MeshData, other: MeshData) -> MeshData {
+    let before = mesh.vertex_count;
+    mesh.vertex_count += other.vertex_count;
+    for (attribute, more) in mesh.attributes.iter_mut().zip(other.attributes) {
+        attribute.bytes.extend(more.bytes);
     }
-    MeshData {
-        vertex_count: count,
-        attributes: mesh
-            .attributes
-            .iter()
-            .map(|attribute| reorder(attribute, &places, count as usize))
-            .collect(),
-        indices: Some(indices),
-    }
+    let more = other.indices.iter().flatten().map(|index| before + index);
+    mesh.indices.get_or_insert_default().extend(more);
+    mesh
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meshlet::MeshletError::Setting;
+    use crate::meshlet::{MeshletError::Setting, data::positions};
+    use glam::Vec3;
 
     /// A grid of `side` squares per side on a dome of radius 1.
     fn dome(side: u32) -> MeshData {

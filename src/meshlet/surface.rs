@@ -17,9 +17,9 @@ pub(super) struct Surface {
 
 /// A box with sides along the axes.
 #[derive(Clone, Copy)]
-struct Box3 {
-    min: Vec3,
-    max: Vec3,
+pub(super) struct Box3 {
+    pub min: Vec3,
+    pub max: Vec3,
 }
 
 impl Box3 {
@@ -27,6 +27,18 @@ impl Box3 {
         min: Vec3::INFINITY,
         max: Vec3::NEG_INFINITY,
     };
+
+    pub fn around(points: impl Iterator<Item = Vec3>) -> Self {
+        points.fold(Self::EMPTY, Self::with)
+    }
+
+    pub fn middle(&self) -> Vec3 {
+        self.min.midpoint(self.max)
+    }
+
+    pub fn size(&self) -> Vec3 {
+        self.max - self.min
+    }
 
     fn with(self, point: Vec3) -> Self {
         Self {
@@ -59,8 +71,7 @@ impl Surface {
     /// Sorts a node's run of triangles, so that each child has the triangles on one side.
     fn sort(&mut self, node: usize, first: usize, end: usize) {
         let run = &mut self.triangles[first..end];
-        let corners = run.iter().flatten();
-        let around = corners.fold(Box3::EMPTY, |all, corner| all.with(*corner));
+        let around = Box3::around(run.iter().flatten().copied());
         if self.boxes.len() <= node {
             self.boxes.resize(node + 1, Box3::EMPTY);
         }
@@ -130,6 +141,19 @@ impl Surface {
         farthest.sqrt()
     }
 
+    /// The squares of points' distances from the nearest triangles. The surface has some.
+    pub fn squared_distances(
+        &self,
+        points: impl Iterator<Item = Vec3>,
+    ) -> impl Iterator<Item = f32> {
+        let mut guess = 0;
+        points.map(move |point| {
+            let (found, nearest) = self.nearest(point, guess, 0.0);
+            guess = nearest;
+            found
+        })
+    }
+
     /// How far a coarser surface lies from this one: the largest distance of one of this surface's
     /// vertices from the coarser surface, or of a corner, a middle of an edge or the middle of one
     /// of its triangles from this surface.
@@ -170,7 +194,7 @@ pub(super) fn area(points: &[Vec3], indices: &[u32]) -> f32 {
     triangles(points, indices).map(area_of).sum()
 }
 
-fn area_of([a, b, c]: [Vec3; 3]) -> f32 {
+pub(super) fn area_of([a, b, c]: [Vec3; 3]) -> f32 {
     0.5 * (b - a).cross(c - a).length()
 }
 

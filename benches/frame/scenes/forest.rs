@@ -1,6 +1,7 @@
 //! The hills of the example `gltf_forest`, with a tree of 20,000 triangles on each place: bark and
-//! masked leaves, which are two parts. Both have coarser levels such as generators of trees make:
-//! fewer leaves and branches, which are wider. The camera turns.
+//! masked leaves, which are two parts. Both have coarser levels: fewer leaves and branches, which
+//! are wider. Those of the leaves are made with `LodSettings::foliage`, those of the bark are such
+//! as generators of trees make. The camera turns.
 
 #[path = "../../../examples/gltf_forest.rs"]
 #[allow(dead_code, reason = "the app of the example is not run here")]
@@ -13,7 +14,10 @@ use bevy::{
     mesh::{Indices, PrimitiveTopology},
     prelude::*,
 };
-use bevy_gpu_culling::instance::{InstanceError, InstanceSet};
+use bevy_gpu_culling::{
+    instance::{InstanceError, InstanceSet},
+    prelude::{InstanceLods, LodSettings},
+};
 use core::f32::consts::TAU;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use example::{from_glade, glade, ground as floor, ground_material, height, places, side};
 
 /// Leaves of a tree in full detail, two triangles each.
-const LEAVES: usize = 8_000;
+const LEAVES: u32 = 8_000;
 /// Width of such a leaf, in meters.
 const LEAF: f32 = 0.2;
 /// Coarser levels of the leaves. Each has a quarter of the leaves, which are twice as wide.
@@ -49,6 +53,13 @@ pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {
 /// Bark and leaves, with their coarser levels.
 pub fn parts(world: &mut World) -> Result<[Part; PARTS as usize]> {
     let texture = world.resource_mut::<Assets<Image>>().add(texture());
+    let leaves = leaves();
+    let settings = LodSettings {
+        max_levels: LEAF_LEVELS,
+        kept: 0.25,
+        foliage: true,
+        ..default()
+    };
     Ok([
         Part {
             mesh: bark(&BARK[0]),
@@ -64,12 +75,8 @@ pub fn parts(world: &mut World) -> Result<[Part; PARTS as usize]> {
             },
         },
         Part {
-            mesh: leaves(0),
-            // A level begins at the distance at which a leaf of the level before is two pixels
-            // wide, if levels may be one pixel off.
-            levels: (1..=LEAF_LEVELS)
-                .map(|level| (leaves(level), 0.5 * leaf_width(level - 1)))
-                .collect(),
+            levels: InstanceLods::simplified_meshes(&leaves, &settings)?,
+            mesh: leaves,
             meshlets: None,
             material: StandardMaterial {
                 base_color_texture: Some(texture),
@@ -236,19 +243,13 @@ fn triangles(positions: Vec<Vec3>, normals: Vec<Vec3>, indices: Vec<u32>) -> Mes
     .with_inserted_indices(Indices::U32(indices))
 }
 
-/// Width of the leaves of a level.
-fn leaf_width(level: u32) -> f32 {
-    LEAF * (1 << level) as f32
-}
-
-/// The leaves of a level: the first ones of the full tree, in random order, but wider.
-fn leaves(level: u32) -> Mesh {
-    let count = LEAVES >> (2 * level);
-    let half = 0.5 * leaf_width(level);
+/// The leaves of the full tree.
+fn leaves() -> Mesh {
+    let half = 0.5 * LEAF;
     let mut dice = ChaCha8Rng::seed_from_u64(SEED + 1);
     let (mut positions, mut normals) = (Vec::new(), Vec::new());
     let (mut uvs, mut indices) = (Vec::new(), Vec::new());
-    for leaf in 0..count as u32 {
+    for leaf in 0..LEAVES {
         let outward = unit_vector(&mut dice);
         // Most leaves are near the surface.
         let middle = CROWN[0] + CROWN[1] * outward * dice.random_range(0.1f32..1.0).sqrt();

@@ -86,7 +86,7 @@ pub struct LodsBuilt {
 pub struct LodBuilds(Builds<SettingBits, Vec<(Mesh, f32)>, InstanceLods>);
 
 /// The settings' numbers, as they are compared.
-type SettingBits = [u32; 3];
+type SettingBits = [u32; 4];
 
 impl LodBuilds {
     /// Number of meshes whose levels are being made.

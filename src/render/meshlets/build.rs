@@ -85,7 +85,7 @@ pub struct MeshletsBuilt {
 pub struct MeshletBuilds(Builds<SettingBits, MeshletMesh, Handle<MeshletMesh>>);
 
 /// The settings' numbers, as they are compared.
-type SettingBits = ([u32; 3], Option<[u32; 3]>);
+type SettingBits = ([u32; 3], Option<[u32; 4]>);
 
 impl MeshletBuilds {
     /// Number of meshes that are being cut.
