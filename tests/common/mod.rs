@@ -9,6 +9,7 @@
 
 mod devices;
 pub mod generated;
+pub mod kernel;
 
 pub use devices::{TestGpu, gpu, gpu_with, instance, test_gpu};
 
@@ -689,7 +690,12 @@ pub fn position(plan: &BatchPlan, first_words: &[u32]) -> impl Fn(&ChunkView, u3
     }
 }
 
-fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {
+/// The first difference between what a kernel made and what its twin did is an error.
+pub fn equal<T: PartialEq + core::fmt::Debug>(
+    what: &str,
+    gpu: &[T],
+    twin: &[T],
+) -> Result<(), String> {
     match gpu.iter().zip(twin).position(|(a, b)| a != b) {
         Some(i) => Err(format!(
             "{what}[{i}]: {:?} on the GPU, {:?} in the twin",

@@ -1,7 +1,11 @@
 //! Sets that a compute pass writes. The GPU encodes instances as the CPU does, tests them like
 //! uploaded instances, and keeps the previous frame's instances.
 
-use crate::common::{gpu, options, random_set, random_view, rng, run_resident};
+use crate::common::{
+    gpu,
+    kernel::{Kernel, buffer, buffer_of, read},
+    options, random_set, random_view, rng, run_resident,
+};
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
@@ -12,7 +16,7 @@ use bevy_gpu_culling::{
 };
 use glam::{Affine3A, Quat, Vec3};
 use rand::RngExt;
-use wgpu::{Buffer, BufferUsages, Device, util::DeviceExt};
+use wgpu::Device;
 
 /// A kernel that packs the instances in `plain` and writes them to the set.
 const KERNEL: &str = "
@@ -52,26 +56,12 @@ fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
 }
 
 /// The user's compute pass.
-struct Writer {
-    pipeline: wgpu::ComputePipeline,
-}
+struct Writer(Kernel);
 
 impl Writer {
     fn new(device: &Device) -> Self {
         let source = [shaders::INSTANCE, shaders::INSTANCE_PACK, KERNEL].join("\n");
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(source.into()),
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: None,
-            layout: None,
-            module: &module,
-            entry_point: Some("write"),
-            compilation_options: Default::default(),
-            cache: None,
-        });
-        Self { pipeline }
+        Self(Kernel::new(device, &source, "write"))
     }
 
     /// Records a pass that writes `data` from the start of the buffers on.
@@ -82,25 +72,10 @@ impl Writer {
         data: &[Plain],
         [written, scales]: [wgpu::BindingResource<'_>; 2],
     ) {
-        let input = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: None,
-            contents: bytemuck::cast_slice(data),
-            usage: BufferUsages::STORAGE,
-        });
-        let resources = [input.as_entire_binding(), written, scales];
-        let entries: Vec<_> = (0..)
-            .zip(resources)
-            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
-            .collect();
-        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: None,
-            layout: &self.pipeline.get_bind_group_layout(0),
-            entries: &entries,
-        });
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        pass.set_pipeline(&self.pipeline);
-        pass.set_bind_group(0, &bind_group, &[]);
-        pass.dispatch_workgroups(data.len().div_ceil(64) as u32, 1, 1);
+        let input = buffer_of(device, bytemuck::cast_slice(data));
+        let bindings = [(0, input.as_entire_binding()), (1, written), (2, scales)];
+        let workgroups = data.len().div_ceil(64) as u32;
+        self.0.record(device, encoder, bindings, workgroups);
     }
 
     /// Writes a set region by region.
@@ -123,36 +98,6 @@ impl Writer {
             }
         }
     }
-}
-
-fn buffer(device: &Device, size: u64) -> Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC,
-        mapped_at_creation: false,
-    })
-}
-
-fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
-    Gpu { device, queue }: Gpu<'_>,
-    from: &Buffer,
-    offset: u64,
-    len: usize,
-) -> Vec<T> {
-    let size = (len * size_of::<T>()) as u64;
-    let staging = device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    let mut encoder = device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(from, offset, &staging, 0, size);
-    queue.submit([encoder.finish()]);
-    staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
-    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap())
 }
 
 fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> WrittenSize {
