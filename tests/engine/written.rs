@@ -110,6 +110,25 @@ fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> W
     }
 }
 
+fn culler_of(device: &Device, tier: CullingTier, compaction: Compaction) -> Culler {
+    let options = CullerOptions {
+        compaction,
+        ..options(tier, true)
+    };
+    Culler::new(device, options).unwrap().0
+}
+
+/// Makes room for the set, with a scale per instance.
+fn reserve_scaled(gpu: Gpu<'_>, culler: &mut Culler, room: (u32, u32), classify: bool) {
+    let channels = Channels {
+        scale: ScaleKind::Uniform,
+        ..Channels::default()
+    };
+    let size = size(room, channels, classify);
+    let store = culler.store_mut();
+    store.reserve_written(gpu, SetId(0), size).unwrap();
+}
+
 #[test]
 fn the_gpu_encodes_the_same_rotations() {
     let gpu = gpu();
@@ -248,9 +267,7 @@ fn uploaded(
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
     let (instances, scales) = from.store().read_instances(gpu, SetId(0)).unwrap();
-    let mut options = options(from.tier(), true);
-    options.compaction = compaction;
-    let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
+    let mut culler = culler_of(gpu.device, from.tier(), compaction);
     let channels = Channels {
         scale: match scales.len() / instances.len().max(1) {
             0 => ScaleKind::One,
@@ -307,9 +324,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             (30_000, ScaleKind::Uniform, false, None),
             (9_000, ScaleKind::NonUniform, true, Some(4096)),
         ] {
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
+            let mut culler = culler_of(gpu.device, tier, compaction);
             if let Some(pages) = pages {
                 culler.limit_pages(pages, 10_000, 10_000);
             }
@@ -374,19 +389,9 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     frame.requests[0].sphere.center = Vec3::ZERO;
     for (tier, compaction) in rungs(gpu.device) {
         for classify in [true, false] {
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
-            let channels = Channels {
-                scale: ScaleKind::Uniform,
-                ..Channels::default()
-            };
+            let mut culler = culler_of(gpu.device, tier, compaction);
             let live = |culler: &mut Culler, live: u32| {
-                let room = (5000, live);
-                culler
-                    .store_mut()
-                    .reserve_written(gpu, SetId(0), size(room, channels, classify))
-                    .unwrap();
+                reserve_scaled(gpu, culler, (5000, live), classify);
             };
             live(&mut culler, 5000);
             let nothing = vec![Vec::<u32>::new(); 2];
@@ -466,17 +471,8 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
     );
     for (tier, compaction) in rungs(gpu.device) {
         for classify in [true, false] {
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
-            let channels = Channels {
-                scale: ScaleKind::Uniform,
-                ..Channels::default()
-            };
-            culler
-                .store_mut()
-                .reserve_written(gpu, SetId(0), size((2000, 2000), channels, classify))
-                .unwrap();
+            let mut culler = culler_of(gpu.device, tier, compaction);
+            reserve_scaled(gpu, &mut culler, (2000, 2000), classify);
             let mut ids = written_frame(gpu, &mut culler, (&writer, &data), &frame).remove(0);
             ids.sort_unstable();
             let all = (0..2000).collect::<Vec<u32>>();
@@ -520,17 +516,8 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
     for (tier, compaction) in rungs(gpu.device) {
         for (classify, radius) in [(true, 0.8), (false, 0.8), (true, 0.0), (false, 0.0)] {
             frame.requests[0].sphere.radius = radius;
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
-            let channels = Channels {
-                scale: ScaleKind::Uniform,
-                ..Channels::default()
-            };
-            culler
-                .store_mut()
-                .reserve_written(gpu, SetId(0), size((len, len), channels, classify))
-                .unwrap();
+            let mut culler = culler_of(gpu.device, tier, compaction);
+            reserve_scaled(gpu, &mut culler, (len, len), classify);
             let ids = written_frame(gpu, &mut culler, (&writer, &data), &frame);
             for (view, ids) in ids.iter().enumerate().filter(|(_, ids)| **ids != expected) {
                 let ids = ids.len();
