@@ -72,6 +72,18 @@ impl Gpu {
         })
     }
 
+    /// The tier that was asked for, or else the best one. It has work for the GPU.
+    pub fn tier(&self, asked: Option<CullingTier>) -> Result<CullingTier> {
+        let (features, limits) = (self.device.features(), self.device.limits());
+        let tier = asked.unwrap_or(CullingTier::supported(features, &limits).0);
+        ensure!(
+            tier != CullingTier::Cpu,
+            "the tier \"cpu\" has nothing for the GPU to time"
+        );
+        tier.check(features, &limits)?;
+        Ok(tier)
+    }
+
     /// Adapter and driver in one line.
     pub fn name(&self) -> String {
         let info = &self.info;

@@ -144,15 +144,8 @@ fn main() {
 fn run(mut args: Args) -> Result<()> {
     ensure!(args.runs != Some(0), "--runs of 0 measures nothing");
     let gpu = Gpu::new()?;
-    let (features, limits) = (gpu.device.features(), gpu.device.limits());
-    let tier = args
-        .tier
-        .unwrap_or(CullingTier::supported(features, &limits).0);
-    ensure!(
-        tier != CullingTier::Cpu,
-        "the tier \"cpu\" has nothing for the GPU to time"
-    );
-    tier.check(features, &limits)?;
+    let tier = gpu.tier(args.tier)?;
+    let features = gpu.device.features();
     eprintln!("{}, tier {tier}", gpu.name());
     let software = gpu.is_software();
     if software {

@@ -116,15 +116,8 @@ fn run(mut args: Args) -> Result<()> {
         .all(|share| *share > 0.0 && *share <= 1.0);
     ensure!(shares_hold, "--visible takes shares above 0 and up to 1");
     let gpu = Gpu::new()?;
-    let (features, limits) = (gpu.device.features(), gpu.device.limits());
-    let tier = args
-        .tier
-        .unwrap_or(CullingTier::supported(features, &limits).0);
-    ensure!(
-        tier != CullingTier::Cpu,
-        "the tier \"cpu\" has nothing for the GPU to time"
-    );
-    tier.check(features, &limits)?;
+    let tier = gpu.tier(args.tier)?;
+    let features = gpu.device.features();
     if args.count.is_empty() {
         args.count = vec![1000, 10_000, 100_000, 1_000_000];
         if !gpu.is_software() {

@@ -70,15 +70,8 @@ fn run(mut args: Args) -> Result<()> {
     let shares_hold = args.visible.iter().all(|share| (0.0..=1.0).contains(share));
     ensure!(shares_hold, "--visible takes shares from 0 to 1");
     let gpu = Gpu::new()?;
-    let (features, limits) = (gpu.device.features(), gpu.device.limits());
-    let tier = args
-        .tier
-        .unwrap_or(CullingTier::supported(features, &limits).0);
-    ensure!(
-        tier != CullingTier::Cpu,
-        "the tier \"cpu\" has nothing for the GPU to time"
-    );
-    tier.check(features, &limits)?;
+    let tier = gpu.tier(args.tier)?;
+    let features = gpu.device.features();
     let software = gpu.is_software();
     if args.count.is_empty() {
         args.count = vec![1000, 10_000, 100_000, 1_000_000];

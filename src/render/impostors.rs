@@ -35,7 +35,10 @@ pub use error::ImpostorError;
 pub use octahedron::ImpostorSides;
 pub use stage::ImpostorStage;
 
-use super::{materials::add_module, settings::GpuCullingSystems};
+use super::{
+    materials::{add_module, installs_late},
+    settings::GpuCullingSystems,
+};
 use bevy::{
     pbr::PbrPlugin,
     prelude::*,
@@ -70,17 +73,11 @@ impl Plugin for ImpostorPlugin {
 
     /// Installs what had to wait because `PbrPlugin` was added later.
     fn finish(&self, app: &mut App) {
-        if app.is_plugin_added::<MaterialPlugin<ImpostorMaterial>>() {
-            return;
+        if installs_late::<MaterialPlugin<ImpostorMaterial>>(app, "ImpostorPlugin", install) {
+            // Bevy does not finish plugins that are added this late.
+            ErasedRenderAssetPlugin::<MeshMaterial3d<ImpostorMaterial>>::default().finish(app);
+            ErasedRenderAssetPlugin::<MeshMaterial3d<photo::PhotoMaterial>>::default().finish(app);
         }
-        if !app.is_plugin_added::<PbrPlugin>() {
-            error!("ImpostorPlugin does nothing: the app has no PbrPlugin. Add DefaultPlugins");
-            return;
-        }
-        install(app);
-        // Bevy does not finish plugins that are added this late.
-        ErasedRenderAssetPlugin::<MeshMaterial3d<ImpostorMaterial>>::default().finish(app);
-        ErasedRenderAssetPlugin::<MeshMaterial3d<photo::PhotoMaterial>>::default().finish(app);
     }
 }
 

@@ -8,10 +8,12 @@
 //! 4. `alias`: the system that makes the aliases, with the `properties` of their materials.
 //!    `settled` is what its last run found, and `reshown` what comes into view.
 //! 5. `missing`: a warning for sets without a material.
+//! 6. `late`: plugins of materials, which may come before Bevy's.
 
 mod alias;
 mod draw_mode;
 mod faces;
+mod late;
 mod missing;
 mod modules;
 mod pipeline;
@@ -23,6 +25,7 @@ mod used;
 
 pub(super) use alias::{MaterialAliases, alias_materials};
 pub(super) use faces::{DrawnFaces, PassFaces};
+pub(super) use late::installs_late;
 pub(super) use missing::warn_of_missing_materials;
 pub(super) use modules::{DrawShaders, add_module};
 pub(super) use pipeline::{SetPipelines, SetPrepassPipelines};

@@ -1,6 +1,6 @@
 //! A color per instance: the extension of Bevy's standard material by the color that a tag holds.
 
-use super::materials::add_module;
+use super::materials::{add_module, installs_late};
 use bevy::{
     asset::Asset,
     color::ColorToPacked,
@@ -191,16 +191,11 @@ impl Plugin for InstanceTintPlugin {
 
     /// Installs what had to wait because `PbrPlugin` was added later.
     fn finish(&self, app: &mut App) {
-        if app.is_plugin_added::<MaterialPlugin<TintedMaterial>>() {
-            return;
+        type Materials = MaterialPlugin<TintedMaterial>;
+        if installs_late::<Materials>(app, "InstanceTintPlugin", install) {
+            // Bevy does not finish plugins that are added this late.
+            ErasedRenderAssetPlugin::<MeshMaterial3d<TintedMaterial>>::default().finish(app);
         }
-        if !app.is_plugin_added::<PbrPlugin>() {
-            error!("InstanceTintPlugin does nothing: the app has no PbrPlugin. Add DefaultPlugins");
-            return;
-        }
-        install(app);
-        // Bevy does not finish plugins that are added this late.
-        ErasedRenderAssetPlugin::<MeshMaterial3d<TintedMaterial>>::default().finish(app);
     }
 }
 

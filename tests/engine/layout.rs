@@ -1,9 +1,12 @@
 //! Compares the host's structs with the shaders' by reflection: names, offsets, sizes and
 //! constants.
 
+mod constants;
+mod valid;
+
 use bevy_gpu_culling::{
     cull::{
-        Compaction, CullingTier, Expansion,
+        Compaction, CullingTier,
         layout::{expand::*, *},
         meshlets::MeshletStage,
         shaders,
@@ -446,21 +449,10 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
         (module, "CELL_TILE", CELL_TILE),
         (module, "ROW_THREADS", ROW_THREADS),
     ] {
-        assert_eq!(constant(module, name), host, "{name}");
+        assert_eq!(u32_of(module, name), host, "{name}");
     }
     // The vote's WGSL contains this product as a literal.
     assert_eq!(ITEM_MESHLETS * CELL_WORDS, 32);
-}
-
-fn constant(module: &Module, name: &str) -> u32 {
-    let constants = module.constants.iter();
-    let mut found = constants.map(|(_, constant)| constant);
-    let constant = found.find(|c| c.name.as_deref() == Some(name));
-    let value = &module.global_expressions[constant.unwrap().init];
-    let naga::Expression::Literal(naga::Literal::U32(value)) = value else {
-        panic!("{name}: {value:?}")
-    };
-    *value
 }
 
 #[test]
@@ -603,92 +595,6 @@ fn structs_of_the_scatter_are_the_same_on_both_sides() {
     assert_eq!(structs.count(), 3);
 }
 
-#[test]
-fn constants_are_the_same_on_both_sides() {
-    compare_constants(
-        shaders::LAYOUT,
-        &[
-            ("BLOCK", BLOCK),
-            ("BLOCK_THREADS", BLOCK_THREADS),
-            ("BLOCK_ITEMS", BLOCK_ITEMS),
-            ("BLOCK_WORDS", BLOCK_WORDS),
-            ("SCAN_TILE", SCAN_TILE),
-            ("CLASSIFY_THREADS", CLASSIFY_THREADS),
-            ("ORDER_TILE", ORDER_TILE),
-            ("ORDER_THREADS", ORDER_THREADS),
-            ("RINGS", RINGS),
-            ("FAR_FIRST_TILE", FAR_FIRST_TILE),
-            ("FAR_FIRST_THREADS", FAR_FIRST_THREADS),
-            ("DIGITS", DIGITS),
-            ("BLOCKS_PER_WORKGROUP", BLOCKS_PER_WORKGROUP),
-            ("COUNTS_PER_WORKGROUP", COUNTS_PER_WORKGROUP),
-            ("SCAN_THREADS", SCAN_THREADS),
-            ("MAX_STRIP_BLOCKS", MAX_STRIP_BLOCKS),
-            ("MAX_STRIP_WORDS", MAX_STRIP_WORDS),
-            ("MAX_STRIP_TURNS", MAX_STRIP_TURNS),
-            ("MAX_TILES", MAX_TILES),
-            ("PYRAMID_THREADS", PYRAMID_THREADS),
-            ("PYRAMID_TILE", PYRAMID_TILE),
-            ("MAX_PYRAMID_LEVELS", MAX_PYRAMID_LEVELS),
-            ("VISIBLE", VISIBLE),
-            ("COVERS_NO_SAMPLE", COVERS_NO_SAMPLE),
-            ("HIDDEN", HIDDEN),
-            ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
-            ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
-            ("CHUNK_NON_UNIFORM_SCALE", CHUNK_NON_UNIFORM_SCALE),
-            ("CHUNK_IS_THINNED", CHUNK_IS_THINNED),
-            ("VIEW_INDEXED", VIEW_INDEXED),
-            ("ROW_IS_NEAR_FIRST", ROW_IS_NEAR_FIRST),
-            ("NOT_INDEXED", NOT_INDEXED),
-            ("BOUND_IS_LOOSE", BOUND_IS_LOOSE),
-            ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),
-            ("BAND_BY_SIZE", BAND_BY_SIZE),
-            ("BAND_OF_ORIGINS", BAND_OF_ORIGINS),
-            ("BAND_OF_CENTERS", BAND_OF_CENTERS),
-            ("BAND_IS_THINNED", BAND_IS_THINNED),
-            ("BAND_THINS_BY_SIZE", BAND_THINS_BY_SIZE),
-            ("FOOTPRINT_BITS", FOOTPRINT_BITS),
-            ("NEAR_DIVISOR", NEAR_DIVISOR),
-            ("OCCLUSION_IS_CUT", OCCLUSION_IS_CUT),
-            ("OCCLUSION_IS_FROZEN", OCCLUSION_IS_FROZEN),
-            ("OCCLUSION_IS_NEW", OCCLUSION_IS_NEW),
-            ("RECORD_WORDS", RECORD_WORDS),
-        ],
-    );
-    compare_constants(
-        shaders::SCATTER_LAYOUT,
-        &[
-            ("SCATTER_SIDE", SCATTER_SIDE),
-            ("SCATTER_STEPS", SCATTER_STEPS),
-            ("SCATTER_THREADS", SCATTER_THREADS),
-            ("SCATTER_ITEMS", SCATTER_ITEMS),
-            ("SCATTER_TURNS", SCATTER_TURNS),
-            ("SCATTER_HAS_DENSITY", SCATTER_HAS_DENSITY),
-            ("SCATTER_HAS_HEIGHT", SCATTER_HAS_HEIGHT),
-            ("SCATTER_HAS_EXCLUSION", SCATTER_HAS_EXCLUSION),
-        ],
-    );
-    // A workgroup has a candidate per cell of a tile, and a tile as many as a block has instances.
-    assert_eq!(SCATTER_THREADS * SCATTER_ITEMS, BLOCK);
-    assert_eq!(SCATTER_SIDE * SCATTER_SIDE, BLOCK);
-    compare_constants(
-        shaders::EXPAND_LAYOUT,
-        &[
-            ("EXPAND_THREADS", EXPAND_THREADS),
-            ("EXPAND_TILE", EXPAND_TILE),
-            ("EXPAND_SPINE_RUN", EXPAND_SPINE_RUN),
-            ("EXPAND_CHUNK", EXPAND_CHUNK),
-            ("EXPAND_SPAN", EXPAND_SPAN),
-            ("EXPAND_BUCKETS", EXPAND_BUCKETS),
-            ("EXPAND_MAX_ITEMS", EXPAND_MAX_ITEMS),
-            ("EXPAND_KNOWN", EXPAND_KNOWN),
-            ("EXPAND_TOO_MANY_ITEMS", EXPAND_TOO_MANY_ITEMS),
-            ("EXPAND_TOO_MANY_THREADS", EXPAND_TOO_MANY_THREADS),
-            ("EXPAND_NO_ROOM", EXPAND_NO_ROOM),
-        ],
-    );
-}
-
 /// The value of a constant of the module.
 fn u32_of(module: &Module, name: &str) -> u32 {
     let mut constants = module.constants.iter();
@@ -700,60 +606,6 @@ fn u32_of(module: &Module, name: &str) -> u32 {
         panic!("{name}: {value:?}")
     };
     *value
-}
-
-/// Compares every constant of the module with the host's value.
-fn compare_constants(source: &str, constants: &[(&str, u32)]) {
-    let module = parse(source);
-    for (name, host) in constants {
-        assert_eq!(u32_of(&module, name), *host, "{name}");
-    }
-    assert_eq!(
-        module.constants.len(),
-        constants.len(),
-        "a constant is not compared"
-    );
-}
-
-#[test]
-fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
-    use naga::valid::{Capabilities, ValidationFlags, Validator};
-    for (tier, capabilities) in [
-        (CullingTier::Workgroup, Capabilities::empty()),
-        (CullingTier::Subgroup, Capabilities::SUBGROUP),
-    ] {
-        let none = wgpu::Features::empty();
-        let compactions = Compaction::supported(tier, none)
-            .flat_map(|compaction| compaction.sources(tier))
-            .map(|kernel| (kernel, capabilities));
-        let int64 = Capabilities::SHADER_INT64 | Capabilities::SHADER_INT64_ATOMIC_ALL_OPS;
-        let expansions = Expansion::ALL.iter().flat_map(|expansion| {
-            let more = match expansion.check(none) {
-                Ok(()) => Capabilities::empty(),
-                Err(_) => int64,
-            };
-            let kernels = expansion.sources(tier).into_iter();
-            kernels.map(move |kernel| (kernel, capabilities | more))
-        });
-        let stages = MeshletStage::ALL.into_iter();
-        let meshlets = stages.flat_map(|stage| {
-            let kernels = stage.sources(tier).into_iter();
-            kernels.map(move |source| ((stage.name(), source.to_owned()), capabilities))
-        });
-        for ((kernel, source), capabilities) in compactions.chain(expansions).chain(meshlets) {
-            let module = parse(&source);
-            let mut validator = Validator::new(ValidationFlags::all(), capabilities);
-            validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);
-            validator.subgroup_operations(naga::valid::SubgroupOperationSet::all());
-            validator.validate(&module).unwrap_or_else(|error| {
-                panic!("{kernel} on {tier}: {}", error.emit_to_string(&source))
-            });
-            assert!(
-                !source.contains('#'),
-                "the engine's WGSL has no preprocessor"
-            );
-        }
-    }
 }
 
 /// Bevy resolves the imports of draw shaders. Without them, and after the code that decodes
@@ -821,19 +673,4 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         expected.map(|(name, offset)| (name.to_owned(), offset))
     );
     assert_eq!(u32_of(module, "GRANULE"), GRANULE);
-}
-
-#[test]
-fn the_step_of_a_quaternion_is_the_same_on_both_sides() {
-    let module = parse(shaders::INSTANCE);
-    let (_, step) = module
-        .constants
-        .iter()
-        .find(|(_, c)| c.name.as_deref() == Some("QUAT_STEP"))
-        .unwrap();
-    let value = &module.global_expressions[step.init];
-    let naga::Expression::Literal(naga::Literal::F32(wgsl)) = value else {
-        panic!("{value:?}")
-    };
-    assert_eq!(*wgsl, bevy_gpu_culling::instance::PackedQuat::STEP);
 }

@@ -143,6 +143,39 @@ fn set_levels(request: &mut CullRequest, mesh: &Levels, first_index: u32) {
     request.coarser = Some(coarser.into());
 }
 
+/// Adds a request of the first set, with a mesh of its own.
+fn add_request(scene: &mut MeshletScene) {
+    let second = CullRequest {
+        key: 1,
+        set: SetId(0),
+        ..scene.scene.frame.requests[0].clone()
+    };
+    scene.scene.frame.requests.push(second);
+    scene.meshes.push(random_meshlets(&mut rng(1), 90));
+    scene.requests.push(MeshletRequest {
+        request: 1,
+        mesh: MeshletMeshId(1),
+        faces: vec![SeenFaces::Front; 2],
+        draws_visible: Vec::new(),
+    });
+}
+
+/// Views see levels from where the first entity is.
+fn see_levels(scene: &mut MeshletScene) {
+    let frame = &mut scene.scene.frame;
+    let eye = LodEye {
+        position: frame.requests[0].world_from_local.translation.into(),
+        is_orthographic: false,
+        resolution: 10.0,
+        min_resolution: f32::INFINITY,
+        pixels: 0.0,
+        fades: false,
+    };
+    for view in &mut frame.views {
+        *view = view.with_lods_of(eye);
+    }
+}
+
 struct Run {
     culler: Culler,
     meshlets: MeshletCuller,
@@ -285,30 +318,36 @@ fn many_meshlets_are_the_twins() {
     }
 }
 
-#[test]
-fn rows_without_room_are_drawn_whole_until_it_has_grown() {
+/// Rows without room are drawn whole, until it has grown.
+fn rows_find_room(tier: CullingTier, expansion: MeshletExpansion) {
     let gpu = gpu();
     let device = gpu.device;
     for (cells, survivors) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
         let room = MeshletOptions {
             cell_capacity: cells,
             survivor_capacity: survivors,
+            expansion,
             ..checked()
         };
-        for tier in TIERS {
-            let mut run = cullers(device, tier, room);
-            let scene = meshlet_scene(&mut rng(5), &[900, 300, 700], &[30, 50]);
+        let mut run = cullers(device, tier, room);
+        let scene = meshlet_scene(&mut rng(5), &[900, 300, 700], &[30, 50]);
+        run.frame(gpu, &scene);
+        let first = run.check(gpu, &scene).unwrap();
+        assert!(first.whole > 0, "{first:?}");
+        let mut last = first;
+        for _ in 0..6 {
+            device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
             run.frame(gpu, &scene);
-            let first = run.check(gpu, &scene).unwrap();
-            assert!(first.whole > 0, "{first:?}");
-            let mut last = first;
-            for _ in 0..6 {
-                device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-                run.frame(gpu, &scene);
-                last = run.check(gpu, &scene).unwrap();
-            }
-            assert_eq!(last.whole, 0, "{cells} {survivors} {last:?}");
+            last = run.check(gpu, &scene).unwrap();
         }
+        assert_eq!(last.whole, 0, "{expansion}, {cells} {survivors} {last:?}");
+    }
+}
+
+#[test]
+fn rows_without_room_are_drawn_whole_until_it_has_grown() {
+    for tier in TIERS {
+        rows_find_room(tier, MeshletExpansion::Division);
     }
 }
 
@@ -390,18 +429,7 @@ fn each_level_is_drawn_by_its_own_meshlets() {
         request.coarser = Some([2.0, 4.0, 6.0].map(level).into());
         request.errors = ErrorRange::default();
         set_levels(request, &scene.meshes[0], 300);
-        let position = request.world_from_local.translation.into();
-        let eye = LodEye {
-            position,
-            is_orthographic: false,
-            resolution: 10.0,
-            min_resolution: f32::INFINITY,
-            pixels: 0.0,
-            fades: false,
-        };
-        for view in &mut scene.scene.frame.views {
-            *view = view.with_lods_of(eye);
-        }
+        see_levels(&mut scene);
         run.frame(gpu, &scene);
         let seen = run.check(gpu, &scene).unwrap();
         assert!(seen.coarser > 0, "{seen:?}");
@@ -445,19 +473,7 @@ fn meshes_come_and_go() {
     let gpu = gpu();
     let mut run = cullers(gpu.device, TIERS[0], checked());
     let mut scene = fixed_scene(500, 20);
-    let second = CullRequest {
-        key: 1,
-        set: SetId(0),
-        ..scene.scene.frame.requests[0].clone()
-    };
-    scene.scene.frame.requests.push(second);
-    scene.meshes.push(random_meshlets(&mut rng(1), 90));
-    scene.requests.push(MeshletRequest {
-        request: 1,
-        mesh: MeshletMeshId(1),
-        faces: vec![SeenFaces::Front; 2],
-        draws_visible: Vec::new(),
-    });
+    add_request(&mut scene);
     for meshlets in [90, 3, 300] {
         scene.meshes[1] = random_meshlets(&mut rng(2), meshlets);
         set_levels(&mut scene.scene.frame.requests[1], &scene.meshes[1], 300);

@@ -1,6 +1,6 @@
 //! Multi-draws: the commands of many rows, gathered next to each other.
 
-use crate::common::{Scene, gpu, options, random_scene, rng, upload};
+use crate::common::{Scene, gpu, kernel, options, random_scene, rng, upload};
 use bevy_gpu_culling::cull::{
     Culler, CullingTier, DrawPart, Follower, Gpu, IndirectDraws, MultiDraws, PlainPasses,
     WantedDraws, layout::DrawCommand,
@@ -9,33 +9,9 @@ use rand::seq::SliceRandom;
 
 /// Reads the commands of a draw, and their number.
 fn read(gpu: Gpu<'_>, draws: &IndirectDraws<'_>) -> (Vec<DrawCommand>, u32) {
-    let size = u64::from(draws.max) * size_of::<DrawCommand>() as u64;
-    let commands = read_bytes(gpu, (draws.buffer, draws.offset), size);
-    let count = read_bytes(gpu, draws.count, 4);
-    (
-        bytemuck::cast_slice(&commands).to_vec(),
-        bytemuck::cast_slice(&count)[0],
-    )
-}
-
-fn read_bytes(
-    Gpu { device, queue }: Gpu<'_>,
-    (buffer, offset): (&wgpu::Buffer, u64),
-    size: u64,
-) -> Vec<u8> {
-    let copy = device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
-        mapped_at_creation: false,
-    });
-    let mut encoder = device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(buffer, offset, &copy, 0, size);
-    queue.submit([encoder.finish()]);
-    copy.slice(..)
-        .map_async(wgpu::MapMode::Read, |result| result.unwrap());
-    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    copy.slice(..).get_mapped_range().unwrap().to_vec()
+    let commands = kernel::read(gpu, draws.buffer, draws.offset, draws.max as usize);
+    let (buffer, offset) = draws.count;
+    (commands, kernel::read::<u32>(gpu, buffer, offset, 1)[0])
 }
 
 /// All draws of a frame, with the index of their shape, view after view.

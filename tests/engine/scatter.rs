@@ -60,6 +60,12 @@ impl Map {
         Self::new(gpu, size, TextureFormat::R32Float, bytes, values)
     }
 
+    /// A map of one texel, which is 1.
+    fn white(gpu: Gpu<'_>) -> Self {
+        let format = TextureFormat::R8Unorm;
+        Self::new(gpu, UVec2::ONE, format, &[255], vec![65_535])
+    }
+
     fn new(
         gpu: Gpu<'_>,
         size: UVec2,
@@ -374,18 +380,9 @@ fn edges_are_those_of_the_twin() {
         scale_step: 1.0 / 65_536.0,
         ..ScatterLayer::default()
     };
-    let white = || {
-        Map::new(
-            gpu,
-            UVec2::ONE,
-            TextureFormat::R8Unorm,
-            &[255],
-            vec![65_535],
-        )
-    };
     let with_map = |flags: u32, layer: ScatterLayer| Land {
         layer: ScatterLayer { flags, ..layer },
-        maps: [(); 3].map(|()| Some(white())),
+        maps: [(); 3].map(|()| Some(Map::white(gpu))),
     };
     let area = |first: i32, len: u32| ScatterLayer {
         first_x: first,
@@ -651,15 +648,6 @@ fn a_rule_decides_which_candidates_grow() {
     let rule = "fn scatter_share(place: vec3<f32>, slope: vec2<f32>, share: f32) -> f32 {
         return select(0.0, share * 0.5, place.x < 8.0);
     }";
-    let white = || {
-        Map::new(
-            gpu,
-            UVec2::ONE,
-            TextureFormat::R8Unorm,
-            &[255],
-            vec![65_535],
-        )
-    };
     let land = Land {
         layer: ScatterLayer {
             step: 1.0 / 256.0,
@@ -670,7 +658,7 @@ fn a_rule_decides_which_candidates_grow() {
             scale_step: 1.0,
             ..ScatterLayer::default()
         },
-        maps: [(); 3].map(|()| Some(white())),
+        maps: [(); 3].map(|()| Some(Map::white(gpu))),
     };
     let tile = Some(IVec2::ZERO);
     field.fill(gpu, &land, &[(0, tile)]);

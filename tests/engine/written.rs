@@ -1,7 +1,11 @@
 //! Sets that a compute pass writes. The GPU encodes instances as the CPU does, tests them like
 //! uploaded instances, and keeps the previous frame's instances.
 
-use crate::common::{gpu, options, random_set, random_view, rng, run_resident};
+use crate::common::{
+    gpu,
+    kernel::{Kernel, buffer, buffer_of, read},
+    options, random_set, random_view, rng, run_resident,
+};
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
@@ -12,7 +16,7 @@ use bevy_gpu_culling::{
 };
 use glam::{Affine3A, Quat, Vec3};
 use rand::RngExt;
-use wgpu::{Buffer, BufferUsages, Device, util::DeviceExt};
+use wgpu::Device;
 
 /// A kernel that packs the instances in `plain` and writes them to the set.
 const KERNEL: &str = "
@@ -52,26 +56,12 @@ fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
 }
 
 /// The user's compute pass.
-struct Writer {
-    pipeline: wgpu::ComputePipeline,
-}
+struct Writer(Kernel);
 
 impl Writer {
     fn new(device: &Device) -> Self {
         let source = [shaders::INSTANCE, shaders::INSTANCE_PACK, KERNEL].join("\n");
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(source.into()),
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: None,
-            layout: None,
-            module: &module,
-            entry_point: Some("write"),
-            compilation_options: Default::default(),
-            cache: None,
-        });
-        Self { pipeline }
+        Self(Kernel::new(device, &source, "write"))
     }
 
     /// Records a pass that writes `data` from the start of the buffers on.
@@ -82,25 +72,10 @@ impl Writer {
         data: &[Plain],
         [written, scales]: [wgpu::BindingResource<'_>; 2],
     ) {
-        let input = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: None,
-            contents: bytemuck::cast_slice(data),
-            usage: BufferUsages::STORAGE,
-        });
-        let resources = [input.as_entire_binding(), written, scales];
-        let entries: Vec<_> = (0..)
-            .zip(resources)
-            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
-            .collect();
-        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: None,
-            layout: &self.pipeline.get_bind_group_layout(0),
-            entries: &entries,
-        });
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        pass.set_pipeline(&self.pipeline);
-        pass.set_bind_group(0, &bind_group, &[]);
-        pass.dispatch_workgroups(data.len().div_ceil(64) as u32, 1, 1);
+        let input = buffer_of(device, bytemuck::cast_slice(data));
+        let bindings = [(0, input.as_entire_binding()), (1, written), (2, scales)];
+        let workgroups = data.len().div_ceil(64) as u32;
+        self.0.record(device, encoder, bindings, workgroups);
     }
 
     /// Writes a set region by region.
@@ -125,36 +100,6 @@ impl Writer {
     }
 }
 
-fn buffer(device: &Device, size: u64) -> Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC,
-        mapped_at_creation: false,
-    })
-}
-
-fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
-    Gpu { device, queue }: Gpu<'_>,
-    from: &Buffer,
-    offset: u64,
-    len: usize,
-) -> Vec<T> {
-    let size = (len * size_of::<T>()) as u64;
-    let staging = device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    let mut encoder = device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(from, offset, &staging, 0, size);
-    queue.submit([encoder.finish()]);
-    staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
-    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap())
-}
-
 fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> WrittenSize {
     WrittenSize {
         capacity,
@@ -163,6 +108,25 @@ fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> W
         classify,
         noted: false,
     }
+}
+
+fn culler_of(device: &Device, tier: CullingTier, compaction: Compaction) -> Culler {
+    let options = CullerOptions {
+        compaction,
+        ..options(tier, true)
+    };
+    Culler::new(device, options).unwrap().0
+}
+
+/// Makes room for the set, with a scale per instance.
+fn reserve_scaled(gpu: Gpu<'_>, culler: &mut Culler, room: (u32, u32), classify: bool) {
+    let channels = Channels {
+        scale: ScaleKind::Uniform,
+        ..Channels::default()
+    };
+    let size = size(room, channels, classify);
+    let store = culler.store_mut();
+    store.reserve_written(gpu, SetId(0), size).unwrap();
 }
 
 #[test]
@@ -303,9 +267,7 @@ fn uploaded(
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
     let (instances, scales) = from.store().read_instances(gpu, SetId(0)).unwrap();
-    let mut options = options(from.tier(), true);
-    options.compaction = compaction;
-    let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
+    let mut culler = culler_of(gpu.device, from.tier(), compaction);
     let channels = Channels {
         scale: match scales.len() / instances.len().max(1) {
             0 => ScaleKind::One,
@@ -362,9 +324,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             (30_000, ScaleKind::Uniform, false, None),
             (9_000, ScaleKind::NonUniform, true, Some(4096)),
         ] {
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
+            let mut culler = culler_of(gpu.device, tier, compaction);
             if let Some(pages) = pages {
                 culler.limit_pages(pages, 10_000, 10_000);
             }
@@ -429,19 +389,9 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     frame.requests[0].sphere.center = Vec3::ZERO;
     for (tier, compaction) in rungs(gpu.device) {
         for classify in [true, false] {
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
-            let channels = Channels {
-                scale: ScaleKind::Uniform,
-                ..Channels::default()
-            };
+            let mut culler = culler_of(gpu.device, tier, compaction);
             let live = |culler: &mut Culler, live: u32| {
-                let room = (5000, live);
-                culler
-                    .store_mut()
-                    .reserve_written(gpu, SetId(0), size(room, channels, classify))
-                    .unwrap();
+                reserve_scaled(gpu, culler, (5000, live), classify);
             };
             live(&mut culler, 5000);
             let nothing = vec![Vec::<u32>::new(); 2];
@@ -521,17 +471,8 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
     );
     for (tier, compaction) in rungs(gpu.device) {
         for classify in [true, false] {
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
-            let channels = Channels {
-                scale: ScaleKind::Uniform,
-                ..Channels::default()
-            };
-            culler
-                .store_mut()
-                .reserve_written(gpu, SetId(0), size((2000, 2000), channels, classify))
-                .unwrap();
+            let mut culler = culler_of(gpu.device, tier, compaction);
+            reserve_scaled(gpu, &mut culler, (2000, 2000), classify);
             let mut ids = written_frame(gpu, &mut culler, (&writer, &data), &frame).remove(0);
             ids.sort_unstable();
             let all = (0..2000).collect::<Vec<u32>>();
@@ -575,17 +516,8 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
     for (tier, compaction) in rungs(gpu.device) {
         for (classify, radius) in [(true, 0.8), (false, 0.8), (true, 0.0), (false, 0.0)] {
             frame.requests[0].sphere.radius = radius;
-            let mut options = options(tier, true);
-            options.compaction = compaction;
-            let (mut culler, _) = Culler::new(gpu.device, options).unwrap();
-            let channels = Channels {
-                scale: ScaleKind::Uniform,
-                ..Channels::default()
-            };
-            culler
-                .store_mut()
-                .reserve_written(gpu, SetId(0), size((len, len), channels, classify))
-                .unwrap();
+            let mut culler = culler_of(gpu.device, tier, compaction);
+            reserve_scaled(gpu, &mut culler, (len, len), classify);
             let ids = written_frame(gpu, &mut culler, (&writer, &data), &frame);
             for (view, ids) in ids.iter().enumerate().filter(|(_, ids)| **ids != expected) {
                 let ids = ids.len();

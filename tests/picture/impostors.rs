@@ -15,7 +15,6 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::FRAC_PI_4;
-use image::RgbaImage;
 
 /// On the GPU and on the CPU. That the two tiers of the GPU keep the same instances is tested
 /// elsewhere.
@@ -165,23 +164,12 @@ fn spawn_entities(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) {
     assert!(count.iter().all(|count| *count > 15), "{count:?}");
 }
 
-fn draw(stages: &Stages, how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
-    stages.with(how, |stage| {
-        build(stage);
-        let picture = stage.picture();
-        if how != How::Entities {
-            stage.verify();
-        }
-        picture
-    })
-}
-
 #[test]
 fn far_instances_look_like_entities_with_the_impostors_mesh_and_material() {
     let stages = Stages::new(&stage);
     let set = field(400, true);
     for look in [Look::Blue, Look::Masked, Look::Striped, Look::Blended] {
-        let expected = draw(&stages, How::Entities, |stage| {
+        let expected = stages.draw(How::Entities, |stage| {
             spawn_entities(stage, &set, look, 0.0);
             stage.lights(true);
             stage.camera(eye(), Msaa::Sample4);
@@ -225,7 +213,7 @@ fn an_instance_fades_into_its_impostor() {
     };
     for look in [Look::Blue, Look::Masked] {
         let forward = |how| {
-            draw(&stages, how, |stage| {
+            stages.draw(how, |stage| {
                 spawn_in(stage, look);
                 stage.lights(false);
                 stage.camera(eye(), ());
@@ -243,7 +231,7 @@ fn an_instance_fades_into_its_impostor() {
         }
     }
     let prepasses = |how| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             spawn_in(stage, Look::Blue);
             stage.lights(false);
             let prepasses = (DepthPrepass, NormalPrepass, MotionVectorPrepass);
@@ -253,7 +241,7 @@ fn an_instance_fades_into_its_impostor() {
     let name = "impostors fade in prepasses";
     assert_same_picture(name, &prepasses(How::Set(None)), &prepasses(How::Entities));
     let deferred = |how| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             let method = DefaultOpaqueRendererMethod::deferred();
             stage.app.insert_resource(method);
             spawn_in(stage, Look::Blue);
@@ -277,7 +265,7 @@ fn an_impostor_follows_its_parent_and_its_own_components() {
     stage.lights(true);
     stage.camera(eye(), ());
     let compare = |name: &str, stage: &mut Stage, set: &InstanceSet, look| {
-        let expected = draw(&stages, How::Entities, |stage| {
+        let expected = stages.draw(How::Entities, |stage| {
             spawn_entities(stage, set, look, 0.0);
             stage.lights(true);
             stage.camera(eye(), ());
@@ -326,7 +314,7 @@ fn an_impostor_follows_its_parent_and_its_own_components() {
 
     // Hidden, without a material, with a mesh that is not loaded, detached and despawned: the
     // parent draws its levels at every distance.
-    let levels_alone = draw(&stages, How::Set(None), |stage| {
+    let levels_alone = stages.draw(How::Set(None), |stage| {
         let [_, child] = spawn(stage, &set, Look::Blue, 0.0);
         stage.entity(child).despawn();
         stage.lights(true);
@@ -371,7 +359,7 @@ fn any_set_has_an_impostor() {
     let range = VisibilityRange::abrupt(4.0, 12.0);
     for name in ["expanded", "ranged", "with a radius", "without shadows"] {
         let radius = if name == "with a radius" { 0.6 } else { RADIUS };
-        let expected = draw(&stages, How::Entities, |stage| {
+        let expected = stages.draw(How::Entities, |stage| {
             let [full, _, card] = meshes(stage);
             let material = stage.standard(red());
             for instance in set.iter() {
@@ -393,7 +381,7 @@ fn any_set_has_an_impostor() {
             stage.lights(true);
             stage.camera(eye(), ());
         });
-        let picture = draw(&stages, How::Set(None), |stage| {
+        let picture = stages.draw(How::Set(None), |stage| {
             let [parent, child] = spawn(stage, &set, Look::Blue, 0.0);
             stage.entity(parent).remove::<InstanceLods>();
             match name {

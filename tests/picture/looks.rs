@@ -99,27 +99,18 @@ fn render_layers_choose_the_camera() {
 
 #[test]
 fn an_entity_that_loses_its_set_is_an_ordinary_mesh_again() {
-    let draw = |how| {
-        let mut stage = Stage::new(how);
-        let mesh = stage.mesh(Cuboid::new(2.0, 1.0, 2.0));
-        let material = stage.standard(red());
-        stage.lights(false);
-        stage.camera(eye(), ());
-        if how == How::Entities {
-            stage.spawn((Mesh3d(mesh), material));
-        } else {
-            let set = stage.spawn_set(&field(50, false), (mesh, material), Transform::IDENTITY);
-            stage.update(3);
-            stage.entity(set).remove::<GpuInstances>();
-        }
-        stage.picture()
-    };
-    assert_same_picture("ordinary", &draw(How::Set(None)), &draw(How::Entities));
+    lose_a_set("ordinary", &field(50, false));
 }
 
 /// The box of the set must go with it: it is where the instances were.
 #[test]
 fn a_far_set_that_is_removed_leaves_no_box() {
+    let far = [Vec3::new(1000.0, 0.0, 0.0), Vec3::new(1001.0, 0.0, 0.0)];
+    lose_a_set("no-box", &InstanceSet::from_transforms(far).unwrap());
+}
+
+/// An entity that has lost this set looks like one that never had a set.
+fn lose_a_set(name: &str, set: &InstanceSet) {
     let draw = |how| {
         let mut stage = Stage::new(how);
         let mesh = stage.mesh(Cuboid::new(2.0, 1.0, 2.0));
@@ -129,15 +120,13 @@ fn a_far_set_that_is_removed_leaves_no_box() {
         if how == How::Entities {
             stage.spawn((Mesh3d(mesh), material));
         } else {
-            let far = [Vec3::new(1000.0, 0.0, 0.0), Vec3::new(1001.0, 0.0, 0.0)];
-            let far = InstanceSet::from_transforms(far).unwrap();
-            let set = stage.spawn_set(&far, (mesh, material), Transform::IDENTITY);
+            let set = stage.spawn_set(set, (mesh, material), Transform::IDENTITY);
             stage.update(3);
             stage.entity(set).remove::<GpuInstances>();
         }
         stage.picture()
     };
-    assert_same_picture("no-box", &draw(How::Set(None)), &draw(How::Entities));
+    assert_same_picture(name, &draw(How::Set(None)), &draw(How::Entities));
 }
 
 /// Bevy's own near plane lies behind an orthographic camera and keeps what is between.

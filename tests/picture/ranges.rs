@@ -11,7 +11,6 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::FRAC_PI_4;
-use image::RgbaImage;
 
 fn range(start: [f32; 2], end: [f32; 2], use_aabb: bool) -> VisibilityRange {
     VisibilityRange {
@@ -68,17 +67,6 @@ fn spawn_both(stage: &mut Stage, ranges: &[VisibilityRange; 2], mask: bool) {
     }
 }
 
-fn draw(stages: &Stages, how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
-    stages.with(how, |stage| {
-        build(stage);
-        let picture = stage.picture();
-        if how != How::Entities {
-            stage.verify();
-        }
-        picture
-    })
-}
-
 /// On the GPU and on the CPU. That the two tiers of the GPU keep the same instances is tested
 /// elsewhere.
 const TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Cpu];
@@ -122,8 +110,8 @@ fn instances_in_ranges_look_like_entities_with_them() {
             stage.lights(true);
             stage.camera(eye(), ());
         };
-        let expected = draw(&stages, How::Entities, build);
-        let picture = draw(&stages, How::Set(Some(tier)), build);
+        let expected = stages.draw(How::Entities, build);
+        let picture = stages.draw(How::Set(Some(tier)), build);
         assert_same_picture(&format!("{name} ranges on {tier}"), &picture, &expected);
     }
 }
@@ -143,19 +131,19 @@ fn ranges_fade_in_all_passes() {
         stage.lights(false);
     };
     let forward = |how, mask| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             scene(stage, mask);
             stage.camera(eye(), Msaa::Sample4);
         })
     };
     let expected = forward(How::Entities, false);
     let depth = |mask| {
-        draw(&stages, How::Set(None), |stage| {
+        stages.draw(How::Set(None), |stage| {
             scene(stage, mask);
             stage.camera(eye(), DepthPrepass);
         })
     };
-    let single = draw(&stages, How::Entities, |stage| {
+    let single = stages.draw(How::Entities, |stage| {
         scene(stage, false);
         stage.camera(eye(), ());
     });
@@ -163,7 +151,7 @@ fn ranges_fade_in_all_passes() {
     assert_same_picture("depth prepass, masked", &depth(true), &single);
     assert_same_picture("masked", &forward(How::Set(None), true), &expected);
     let prepasses = |how| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             scene(stage, false);
             let prepasses = (DepthPrepass, NormalPrepass, MotionVectorPrepass);
             stage.camera(eye(), (prepasses, Msaa::Sample4));
@@ -175,7 +163,7 @@ fn ranges_fade_in_all_passes() {
         &prepasses(How::Entities),
     );
     let deferred = |how| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             stage
                 .app
                 .insert_resource(DefaultOpaqueRendererMethod::deferred());
@@ -196,7 +184,7 @@ fn a_range_follows_its_component() {
     let stages = Stages::new(&Stage::new);
     let set = field(300, false);
     let build = |how: How, range: Option<VisibilityRange>| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             let mesh = stage.mesh(Cuboid::from_length(0.5));
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (mesh, material), moved());
@@ -265,7 +253,7 @@ fn a_range_fades_every_level() {
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
     let faded = range([3.0, 5.0], [8.0, 13.0], false);
-    let expected = draw(&stages, How::Entities, |stage| {
+    let expected = stages.draw(How::Entities, |stage| {
         let meshes = level_meshes(stage);
         let material = stage.standard(red());
         let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
@@ -285,7 +273,7 @@ fn a_range_fades_every_level() {
         stage.camera(eye(), ());
     });
     for tier in TIERS {
-        let picture = draw(&stages, How::Set(Some(tier)), |stage| {
+        let picture = stages.draw(How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), place);
@@ -306,7 +294,7 @@ fn what_has_no_distance_does_not_fade() {
     let stages = Stages::new(&Stage::new);
     let set = field_of(300, ScaleKind::NonUniform);
     let picture = |errors: Option<[f32; 2]>, change: fn(&mut Stage, Entity)| {
-        draw(&stages, How::Set(None), |stage| {
+        stages.draw(How::Set(None), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), moved());
@@ -343,7 +331,7 @@ fn bevys_range_acts_on_the_whole_set() {
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_rotation(Quat::from_rotation_y(0.3));
     let apart = eye().translation.distance(place.translation);
     let picture = |how: How, range: Option<VisibilityRange>| {
-        draw(&stages, how, |stage| {
+        stages.draw(how, |stage| {
             let mesh = stage.mesh(Cuboid::from_length(0.5));
             let material = stage.standard(red());
             match (how, range) {
@@ -402,7 +390,7 @@ fn levels_fade_as_entities_do() {
     let stages = Stages::new(&Stage::new);
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
-    let expected = draw(&stages, How::Entities, |stage| {
+    let expected = stages.draw(How::Entities, |stage| {
         let meshes = level_meshes(stage);
         let material = stage.standard(red());
         let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
@@ -428,7 +416,7 @@ fn levels_fade_as_entities_do() {
         stage.camera(eye(), ());
     });
     for tier in TIERS {
-        let picture = draw(&stages, How::Set(Some(tier)), |stage| {
+        let picture = stages.draw(How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), place);
@@ -455,7 +443,7 @@ fn what_becomes_too_small_fades_away() {
         ("without allowed errors", true, 0.0, 17.0),
         ("with doubled errors", true, 2.0, 16.0),
     ] {
-        let expected = draw(&stages, How::Entities, |stage| {
+        let expected = stages.draw(How::Entities, |stage| {
             let meshes = level_meshes(stage);
             let material = stage.standard(red());
             let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
@@ -497,7 +485,7 @@ fn what_becomes_too_small_fades_away() {
         });
         let tiers = if has_levels { &TIERS[..1] } else { &TIERS[..] };
         for &tier in tiers {
-            let picture = draw(&stages, How::Set(Some(tier)), |stage| {
+            let picture = stages.draw(How::Set(Some(tier)), |stage| {
                 let world = stage.app.world_mut();
                 let mut settings = world.resource_mut::<GpuCullingSettings>();
                 (settings.lod_pixels, settings.min_pixels) = (lod_pixels, min_pixels);

@@ -3,6 +3,7 @@
 use super::{How, Stage};
 use bevy::pbr::DefaultOpaqueRendererMethod;
 use bevy_gpu_culling::prelude::GpuCullingSettings;
+use image::RgbaImage;
 use std::cell::RefCell;
 
 /// One stage for each way to draw that was asked for.
@@ -43,5 +44,17 @@ impl Stages<'_> {
             *now = settings.clone();
         }
         act(stage)
+    }
+
+    /// The picture of a scene. Survivors are compared with the twin.
+    pub fn draw(&self, how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
+        self.with(how, |stage| {
+            build(stage);
+            let picture = stage.picture();
+            if how != How::Entities {
+                stage.verify();
+            }
+            picture
+        })
     }
 }

@@ -150,20 +150,7 @@ impl Hidden {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        cull::RowCount,
-        render::views::{ViewFades, ViewKind},
-    };
-
-    fn view(number: u32) -> FrameView {
-        let entity = Entity::from_raw_u32(number).unwrap_or(Entity::PLACEHOLDER);
-        FrameView {
-            key: RetainedViewEntity::new(entity.into(), None, 0),
-            kind: ViewKind::Camera,
-            name: String::new(),
-            fades: ViewFades::All,
-        }
-    }
+    use crate::cull::RowCount;
 
     /// Counters of instances of 100 triangles.
     fn counts(in_frustum: u64, visible: u32) -> FrameCounts {
@@ -201,7 +188,7 @@ mod tests {
     #[test]
     fn a_view_pauses_while_hiding_does_not_pay() {
         let mut pauses = OcclusionPauses::default();
-        let [idle, busy] = [view(1), view(2)];
+        let [idle, busy] = [FrameView::test(1), FrameView::test(2)];
         let (little, much) = (counts(16_000, 15_999), counts(16_000, 100));
         let mut frames = Vec::new();
         for frame in 0..1000 {
@@ -224,7 +211,7 @@ mod tests {
     #[test]
     fn the_next_pause_is_short_after_hiding_has_paid() {
         let mut pauses = OcclusionPauses::default();
-        let view = view(1);
+        let view = FrameView::test(1);
         let (little, much) = (counts(16_000, 15_999), counts(16_000, 100));
         let run = |pauses: &mut OcclusionPauses, counts: &FrameCounts, frames: u32| {
             let mut paused = 0;
@@ -249,9 +236,9 @@ mod tests {
         let mut pauses = OcclusionPauses::default();
         let little = counts(16_000, 15_999);
         for number in 1..100 {
-            pauses.start_frame([view(number).key].into_iter());
-            pauses.learn(&view(number), &little);
-            pauses.learn(&view(number + 1), &little);
+            pauses.start_frame([FrameView::test(number).key].into_iter());
+            pauses.learn(&FrameView::test(number), &little);
+            pauses.learn(&FrameView::test(number + 1), &little);
             assert_eq!(pauses.views.len(), 1);
         }
     }

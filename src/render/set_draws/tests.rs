@@ -1,15 +1,10 @@
 use super::{seen::place_of_view, *};
-use crate::render::views::ViewKind;
 use crate::render::views::view_order;
 
 fn view(index: u32, subview: u32) -> FrameView {
-    let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
-    FrameView {
-        key: RetainedViewEntity::new(entity.into(), None, subview),
-        kind: ViewKind::Camera,
-        name: String::new(),
-        fades: ViewFades::All,
-    }
+    let mut view = FrameView::test(index);
+    view.key.subview_index = subview;
+    view
 }
 
 #[test]

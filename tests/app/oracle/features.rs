@@ -351,16 +351,7 @@ fn every_feature_looks_like_bevys_entities() {
     let mut failures = Vec::new();
     for (_, name, build) in FEATURES.iter().filter(|(_, name, _)| name.contains(&only)) {
         let begun = std::time::Instant::now();
-        let pictures = [How::Set(None), How::Entities].map(|how| {
-            stages.with(how, |stage| {
-                build(stage);
-                let picture = stage.picture();
-                if how != How::Entities {
-                    stage.verify();
-                }
-                picture
-            })
-        });
+        let pictures = [How::Set(None), How::Entities].map(|how| stages.draw(how, *build));
         let file: String = name
             .chars()
             .filter(char::is_ascii_alphabetic)

@@ -3,9 +3,13 @@
 use super::{
     cases::{Case, SIZE},
     near::Near,
-    picture::{Picture, read},
+    picture::Picture,
 };
-use crate::common::{gpu, rng};
+use crate::common::{
+    gpu,
+    kernel::{Kernel, buffer_of, read},
+    rng,
+};
 use bevy_gpu_culling::cull::{
     Gpu,
     layout::{HIDDEN, Projection, ROUNDING, VISIBLE},
@@ -15,7 +19,7 @@ use bevy_gpu_culling::cull::{
 };
 use glam::dcamera::rh::proj::directx;
 use glam::{UVec2, Vec2, Vec4};
-use wgpu::{Buffer, BufferUsages, Device, util::DeviceExt};
+use wgpu::{Buffer, Device};
 
 const KERNEL: &str = "
 struct Found {
@@ -67,26 +71,12 @@ struct Found {
 }
 
 /// The functions of the depth test, in a kernel.
-struct Looker {
-    pipeline: wgpu::ComputePipeline,
-}
+struct Looker(Kernel);
 
 impl Looker {
     fn new(device: &Device, edit: impl Fn(String) -> String) -> Self {
         let parts = [shaders::LAYOUT, shaders::SPAN, shaders::FOOTPRINT, KERNEL];
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(edit(parts.concat()).into()),
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: None,
-            layout: None,
-            module: &module,
-            entry_point: Some("look"),
-            compilation_options: Default::default(),
-            cache: None,
-        });
-        Self { pipeline }
+        Self(Kernel::new(device, &edit(parts.concat()), "look"))
     }
 
     fn look(
@@ -96,14 +86,7 @@ impl Looker {
         spheres: &[Vec4],
         pyramid: [&Buffer; 2],
     ) -> Vec<Found> {
-        let Gpu { device, queue } = gpu;
-        let buffer = |contents: &[u8]| {
-            device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                label: None,
-                contents,
-                usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC,
-            })
-        };
+        let buffer = |contents: &[u8]| buffer_of(gpu.device, contents);
         let projections = buffer(bytemuck::bytes_of(projection));
         let inputs = buffer(bytemuck::cast_slice(spheres));
         let found = buffer(&vec![0xff; spheres.len() * size_of::<Found>()]);
@@ -115,24 +98,9 @@ impl Looker {
             (18, texels),
             (19, shape),
         ];
-        let entries = buffers.map(|(binding, buffer)| wgpu::BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        });
-        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: None,
-            layout: &self.pipeline.get_bind_group_layout(0),
-            entries: &entries,
-        });
-        let mut encoder = device.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            pass.set_pipeline(&self.pipeline);
-            pass.set_bind_group(0, &group, &[]);
-            pass.dispatch_workgroups(spheres.len().div_ceil(64) as u32, 1, 1);
-        }
-        queue.submit([encoder.finish()]);
-        read(gpu, &found, spheres.len())
+        let workgroups = spheres.len().div_ceil(64) as u32;
+        self.0.run(gpu, &buffers, workgroups);
+        read(gpu, &found, 0, spheres.len())
     }
 }
 

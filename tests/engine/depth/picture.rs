@@ -1,13 +1,13 @@
 //! Depth pictures: made on the CPU, drawn to a depth texture, sample by sample.
 
+use crate::common::kernel::buffer_of;
 use bevy_gpu_culling::cull::Gpu;
 use glam::UVec2;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use wgpu::{
-    BindGroupDescriptor, BindGroupEntry, Buffer, BufferUsages, Extent3d, RenderPipelineDescriptor,
-    TextureDescriptor, TextureDimension, TextureFormat, TextureUsages, TextureView,
-    util::DeviceExt,
+    BindGroupDescriptor, BindGroupEntry, Extent3d, RenderPipelineDescriptor, TextureDescriptor,
+    TextureDimension, TextureFormat, TextureUsages, TextureView,
 };
 
 /// The depth of every sample, pixel after pixel, row after row.
@@ -91,11 +91,7 @@ impl Picture {
             view_formats: &[],
         });
         let view = texture.create_view(&Default::default());
-        let depths = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: None,
-            contents: bytemuck::cast_slice(&self.depths),
-            usage: BufferUsages::STORAGE,
-        });
+        let depths = buffer_of(device, bytemuck::cast_slice(&self.depths));
         let (argument, sample) = match self.samples {
             1 => ("", "0u"),
             _ => (", @builtin(sample_index) sample: u32", "sample"),
@@ -178,26 +174,4 @@ impl Picture {
         queue.submit([encoder.finish()]);
         view
     }
-}
-
-/// The first words of a buffer.
-pub fn read<T: bytemuck::AnyBitPattern>(
-    Gpu { device, queue }: Gpu<'_>,
-    buffer: &Buffer,
-    len: usize,
-) -> Vec<T> {
-    let size = (len * size_of::<T>()) as u64;
-    let staging = device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    let mut encoder = device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, size);
-    queue.submit([encoder.finish()]);
-    staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
-    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    let view = staging.get_mapped_range(..).unwrap();
-    bytemuck::cast_slice(&view).to_vec()
 }

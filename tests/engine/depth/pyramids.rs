@@ -1,7 +1,7 @@
 //! The depth pyramid on the GPU: each texel equals its twin, and the brute minimum.
 
-use super::picture::{Picture, read};
-use crate::common::{gpu, gpu_with, rng};
+use super::picture::Picture;
+use crate::common::{gpu, gpu_with, kernel::read, rng};
 use bevy_gpu_culling::cull::{
     CullError, Gpu,
     layout::{DepthPyramid, MAX_PYRAMID_LEVELS},
@@ -45,7 +45,7 @@ fn make(
     );
     gpu.queue.submit([encoder.finish()]);
     let len = pyramid.shape().texel_count() as usize;
-    read(gpu, pyramid.buffer(), len)
+    read(gpu, pyramid.buffer(), 0, len)
 }
 
 #[test]

@@ -1,16 +1,13 @@
 //! Runs an expansion and compares all its results with the twin.
 
-use crate::common::{gpu, instance};
+use crate::common::{equal, gpu, instance, kernel};
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
     expand::{ExpandCode, ExpandInput, ExpandReport, ExpanderOptions, SourceCount},
     layout::expand::*,
     reference::expand as twin,
 };
-use wgpu::{
-    BindGroup, BindGroupLayout, Buffer, BufferUsages, Device, Queue,
-    util::{BufferInitDescriptor, DeviceExt},
-};
+use wgpu::{BindGroup, BindGroupLayout, Buffer, Device, Queue};
 
 /// Marks each item. A mark for an item that does not exist is an error.
 const BODY: &str = "
@@ -98,28 +95,12 @@ impl Gpu {
 
     pub fn buffer(&self, words: &[u32]) -> Buffer {
         let some = if words.is_empty() { &[0][..] } else { words };
-        self.device.create_buffer_init(&BufferInitDescriptor {
-            label: None,
-            contents: bytemuck::cast_slice(some),
-            usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC,
-        })
+        kernel::buffer_of(&self.device, bytemuck::cast_slice(some))
     }
 
     pub fn read(&self, buffer: &Buffer) -> Vec<u32> {
-        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: buffer.size(),
-            usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
-            mapped_at_creation: false,
-        });
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, buffer.size());
-        self.queue.submit([encoder.finish()]);
-        staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
-        self.device
-            .poll(wgpu::PollType::wait_indefinitely())
-            .unwrap();
-        bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap())
+        let gpu = bevy_gpu_culling::cull::Gpu::new(&self.device, &self.queue);
+        kernel::read(gpu, buffer, 0, buffer.size() as usize / 4)
     }
 
     /// A buffer for the marks of the items of `counts`, and its bind group.
@@ -348,15 +329,4 @@ fn compare_buckets(
 ) -> Result<(), String> {
     equal("buckets", &state.buckets, buckets)?;
     equal("chunks", &[state.chunks], &[*chunks])
-}
-
-fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {
-    match gpu.iter().zip(twin).position(|(a, b)| a != b) {
-        Some(i) => Err(format!(
-            "{what}[{i}]: {:?} on the GPU, {:?} in the twin",
-            gpu[i], twin[i]
-        )),
-        None if gpu.len() != twin.len() => Err(format!("{what}: other lengths")),
-        None => Ok(()),
-    }
 }

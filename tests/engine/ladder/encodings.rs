@@ -4,7 +4,7 @@ use super::{
     check::{check_batch, rungs},
     encoding::Encoding,
 };
-use crate::common::{gpu, random_set, random_view, rng};
+use crate::common::{gpu, kernel::buffer_of, random_set, random_view, rng};
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Compactor, CompactorOptions, CullView, DrawShape, Gpu, Region,
@@ -15,7 +15,7 @@ use bevy_gpu_culling::{
 };
 use glam::{Affine3A, Vec3};
 use rand::RngExt;
-use wgpu::{BufferUsages, Device, util::DeviceExt};
+use wgpu::Device;
 
 /// A plan and its pages of at most `page` instances.
 struct Input {
@@ -35,12 +35,7 @@ fn input(
     let buffer = |instances: &Vec<PackedInstance>| {
         let mut contents = Vec::new();
         encoding.encode(instances, &mut contents);
-        let usage = BufferUsages::STORAGE;
-        device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: None,
-            contents: &contents,
-            usage,
-        })
+        buffer_of(device, &contents)
     };
     let capacity = (page as u32).next_multiple_of(BLOCK);
     let regions: Vec<_> = (0..instances.len())

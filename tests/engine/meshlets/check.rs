@@ -1,7 +1,7 @@
 //! Compares all results of the meshlet stages with the twins. Votes may differ within the
 //! tolerance, everything else must be equal.
 
-use crate::common::{Scene, page_copy};
+use crate::common::{Scene, equal, page_copy};
 use bevy_gpu_culling::cull::{
     Culler, DrawPart, Gpu,
     layout::{
@@ -229,19 +229,4 @@ fn compare_rest(
     equal("draws", &data.draws, &draws)?;
     equal("results", &data.results, &results)?;
     equal("result totals", &[data.result_totals], &[totals])
-}
-
-fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {
-    match gpu.iter().zip(twin).position(|(a, b)| a != b) {
-        Some(i) => Err(format!(
-            "{what}[{i}]: {:?} on the GPU, {:?} in the twin",
-            gpu[i], twin[i]
-        )),
-        None if gpu.len() != twin.len() => Err(format!(
-            "{what}: {} on the GPU, {} in the twin",
-            gpu.len(),
-            twin.len()
-        )),
-        None => Ok(()),
-    }
 }

@@ -2,17 +2,13 @@
 //! both are the twins.
 
 use super::{
-    Levels, MeshletScene, Run, TIERS, check::Seen, checked, end_of, fixed_scene, meshlet_scene,
-    random_meshlets, random_run, set_levels,
+    Levels, MeshletScene, Run, TIERS, add_request, check::Seen, checked, end_of, fixed_scene,
+    meshlet_scene, random_meshlets, random_run, rows_find_room, see_levels, set_levels,
 };
 use crate::common::{gpu, gpu_with, options, rng};
 use bevy_gpu_culling::cull::{
-    CoarserLevel, CullError, CullRequest, CullView, Culler, CullingTier, Expansion, Gpu, LodEye,
-    SetId,
-    meshlets::{
-        MeshletCuller, MeshletExpansion, MeshletMeshId, MeshletOptions, MeshletRequest,
-        MeshletStage, SeenFaces,
-    },
+    CoarserLevel, CullError, CullView, Culler, CullingTier, Expansion, Gpu,
+    meshlets::{MeshletCuller, MeshletExpansion, MeshletOptions, MeshletStage, SeenFaces},
 };
 use rand::RngExt;
 use wgpu::Device;
@@ -140,17 +136,7 @@ fn levels_scene(instances: usize, meshlets: usize, levels: usize) -> MeshletScen
     };
     request.coarser = Some((1..levels).map(level).collect::<Vec<_>>().into());
     set_levels(request, &scene.meshes[0], 300);
-    let eye = LodEye {
-        position: request.world_from_local.translation.into(),
-        is_orthographic: false,
-        resolution: 10.0,
-        min_resolution: f32::INFINITY,
-        pixels: 0.0,
-        fades: false,
-    };
-    for view in &mut scene.scene.frame.views {
-        *view = view.with_lods_of(eye);
-    }
+    see_levels(&mut scene);
     scene
 }
 
@@ -178,18 +164,7 @@ fn many_levels_and_empty_rows_are_the_division() {
 fn meshes_without_meshlets_and_meshes_that_change_are_the_division() {
     each(|_, gpu, pair, name| {
         let mut scene = fixed_scene(500, 20);
-        scene.scene.frame.requests.push(CullRequest {
-            key: 1,
-            set: SetId(0),
-            ..scene.scene.frame.requests[0].clone()
-        });
-        scene.meshes.push(random_meshlets(&mut rng(1), 90));
-        scene.requests.push(MeshletRequest {
-            request: 1,
-            mesh: MeshletMeshId(1),
-            faces: vec![SeenFaces::Front; 2],
-            draws_visible: Vec::new(),
-        });
+        add_request(&mut scene);
         for meshlets in [90, 3, 300] {
             scene.meshes[1] = random_meshlets(&mut rng(2), meshlets);
             set_levels(&mut scene.scene.frame.requests[1], &scene.meshes[1], 300);
@@ -208,30 +183,9 @@ fn meshes_without_meshlets_and_meshes_that_change_are_the_division() {
 /// Rows that do not fit are drawn whole, and are no sources.
 #[test]
 fn rows_without_room_are_no_sources() {
-    let gpu = gpu();
-    let device = gpu.device;
-    for (cells, survivors) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
-        for tier in TIERS {
-            for expansion in Expansion::ALL {
-                let room = MeshletOptions {
-                    cell_capacity: cells,
-                    survivor_capacity: survivors,
-                    expansion: MeshletExpansion::By(*expansion),
-                    ..checked()
-                };
-                let mut run = super::cullers(device, tier, room);
-                let scene = meshlet_scene(&mut rng(5), &[900, 300, 700], &[30, 50]);
-                run.frame(gpu, &scene);
-                let first = run.check(gpu, &scene).unwrap();
-                assert!(first.whole > 0, "{first:?}");
-                let mut last = first;
-                for _ in 0..6 {
-                    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-                    run.frame(gpu, &scene);
-                    last = run.check(gpu, &scene).unwrap();
-                }
-                assert_eq!(last.whole, 0, "{expansion}, {cells} {survivors} {last:?}");
-            }
+    for tier in TIERS {
+        for expansion in Expansion::ALL {
+            rows_find_room(tier, MeshletExpansion::By(*expansion));
         }
     }
 }

@@ -19,9 +19,15 @@ pub struct Able {
 
 pub trait Scheduler {
     /// Most workgroups at a time. Others start when one ends.
-    fn resident(&self) -> usize;
+    fn resident(&self) -> usize {
+        usize::MAX
+    }
+
     /// Which of `waiting` workgroups starts next. They are in the order of the dispatch.
-    fn start(&mut self, waiting: usize) -> usize;
+    fn start(&mut self, _waiting: usize) -> usize {
+        0
+    }
+
     /// Which of these runs next, until it has done something that others see; `None` if none of
     /// them ever will.
     fn pick(&mut self, able: &[Able]) -> Option<usize>;
@@ -32,14 +38,6 @@ pub trait Scheduler {
 pub struct RoundRobin(usize);
 
 impl Scheduler for RoundRobin {
-    fn resident(&self) -> usize {
-        usize::MAX
-    }
-
-    fn start(&mut self, _: usize) -> usize {
-        0
-    }
-
     fn pick(&mut self, able: &[Able]) -> Option<usize> {
         self.0 += 1;
         Some(self.0 % able.len())
@@ -128,14 +126,6 @@ impl OneAtATime {
 }
 
 impl Scheduler for OneAtATime {
-    fn resident(&self) -> usize {
-        usize::MAX
-    }
-
-    fn start(&mut self, _: usize) -> usize {
-        0
-    }
-
     fn pick(&mut self, able: &[Able]) -> Option<usize> {
         let young = able.iter().position(|able| able.turns < self.turns);
         let early = able.iter().position(|able| able.workgroup < self.first);
@@ -160,14 +150,6 @@ pub struct Frozen {
 }
 
 impl Scheduler for Frozen {
-    fn resident(&self) -> usize {
-        usize::MAX
-    }
-
-    fn start(&mut self, _: usize) -> usize {
-        0
-    }
-
     fn pick(&mut self, able: &[Able]) -> Option<usize> {
         let is_frozen = |able: &Able| able.workgroup == self.workgroup && able.turns >= self.turns;
         // Those before it have one turn each, in which they take what they work on, in order. Then
