@@ -3,7 +3,7 @@
 use super::{Scene, page_copy};
 use bevy_gpu_culling::{
     cull::{
-        BatchData, CullRequest, Culler, CullingTier, DrawPart, DrawShape, Gpu, SetId,
+        BatchData, CoarserLevel, CullRequest, Culler, CullingTier, DrawPart, DrawShape, Gpu, SetId,
         layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, GRANULE, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
