@@ -109,9 +109,9 @@ fn a_far_set_that_is_removed_leaves_no_box() {
     lose_a_set("no-box", &InstanceSet::from_transforms(far).unwrap());
 }
 
-/// An entity that has lost this set looks like one that never had a set.
+/// An entity that has lost this set, seen or hidden, looks like one that never had a set.
 fn lose_a_set(name: &str, set: &InstanceSet) {
-    let draw = |how| {
+    let draw = |how, is_hidden| {
         let mut stage = Stage::new(how);
         let mesh = stage.mesh(Cuboid::new(2.0, 1.0, 2.0));
         let material = stage.standard(red());
@@ -119,14 +119,25 @@ fn lose_a_set(name: &str, set: &InstanceSet) {
         stage.camera(eye(), ());
         if how == How::Entities {
             stage.spawn((Mesh3d(mesh), material));
-        } else {
-            let set = stage.spawn_set(set, (mesh, material), Transform::IDENTITY);
+            return stage.picture();
+        }
+        let set = stage.spawn_set(set, (mesh, material), Transform::IDENTITY);
+        stage.update(3);
+        if is_hidden {
+            stage.entity(set).insert(Visibility::Hidden);
             stage.update(3);
-            stage.entity(set).remove::<GpuInstances>();
+        }
+        stage.entity(set).remove::<GpuInstances>();
+        if is_hidden {
+            stage.update(3);
+            stage.entity(set).insert(Visibility::Inherited);
         }
         stage.picture()
     };
-    assert_same_picture(name, &draw(How::Set(None)), &draw(How::Entities));
+    let expected = draw(How::Entities, false);
+    for is_hidden in [false, true] {
+        assert_same_picture(name, &draw(How::Set(None), is_hidden), &expected);
+    }
 }
 
 /// Bevy's own near plane lies behind an orthographic camera and keeps what is between.

@@ -470,8 +470,9 @@ impl MaterialAliases {
             && instance.asset_id == alias
         {
             instance.asset_id = key.original;
-            bevys.dirty.changed_renderables.insert(entity);
         }
+        // Bevy keeps the pipelines of entities that are hidden.
+        bevys.dirty.changed_renderables.insert(entity);
     }
 
     /// Drops the aliases that no entity has.
