@@ -186,7 +186,11 @@ impl<'a> Uploads<'a> {
             self.target.keep_previous(&known.current, moved)?;
         }
         if set.is_empty() && known.newest().lineage != set.lineage() {
-            self.arrived.note(asset, 0, 0);
+            self.arrived.progress.push(InstanceUploadProgress {
+                set: asset,
+                uploaded: 0,
+                total: 0,
+            });
         }
         if set.keeps_previous() && !set.is_released() {
             let is_new = known.current.lineage != set.lineage();
@@ -194,7 +198,12 @@ impl<'a> Uploads<'a> {
             self.drop_next(known);
             upload_with_previous(&mut self.target, &mut known.current, set)?;
             if (is_new || streams) && !set.is_empty() {
-                self.arrived.note(asset, set.len(), set.len());
+                let all = set.len() as u32;
+                self.arrived.progress.push(InstanceUploadProgress {
+                    set: asset,
+                    uploaded: all,
+                    total: all,
+                });
             }
         } else if known.newest().lineage != set.lineage() {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
@@ -293,7 +302,11 @@ impl<'a> Uploads<'a> {
         self.streamed += bytes;
         known.arrived = known.len;
         self.upload_slice(known, set, 0..known.len)?;
-        self.arrived.note(asset, known.len, known.len);
+        self.arrived.progress.push(InstanceUploadProgress {
+            set: asset,
+            uploaded: known.len as u32,
+            total: known.len as u32,
+        });
         Ok(())
     }
 
@@ -355,7 +368,12 @@ impl<'a> Uploads<'a> {
             Err(error) => (Reserved::Refused, Err(error.into())),
         };
         if is_new && result.is_ok() {
-            self.arrived.note(asset, set.len(), set.len());
+            let all = set.len() as u32;
+            self.arrived.progress.push(InstanceUploadProgress {
+                set: asset,
+                uploaded: all,
+                total: all,
+            });
         }
         self.note(asset, known, set, result);
         reserved
@@ -410,8 +428,9 @@ impl<'a> Uploads<'a> {
             |range: &Range<usize>| (range.start < end).then(|| range.start..range.end.min(end));
         let [instances, scales, data] = [instances, scales, data]
             .map(|ranges| ranges.iter().filter_map(arrived).collect::<Vec<_>>());
-        self.target
-            .upload(known, set, [&instances, &scales, &data])?;
+        self.target.upload_instances(known, set, &instances)?;
+        self.target.upload_scales(known, set, &scales)?;
+        self.target.upload_data(known, set, &data)?;
         self.target.show_arrived(known, set)
     }
 
@@ -452,7 +471,12 @@ impl<'a> Uploads<'a> {
             let is_started = result.is_ok();
             self.note(asset, known, set, result);
             if is_started {
-                self.note_rest(asset, known, set);
+                let bytes = known.current.len as u64 * instance_bytes(set);
+                self.pending.push(PendingSet {
+                    asset,
+                    bytes,
+                    started_in: self.frame,
+                });
             }
         }
         // Sets still waiting are announced again next frame.
@@ -511,12 +535,16 @@ impl<'a> Uploads<'a> {
             self.streamed += slice_bytes;
             let slice = known.arrived..end;
             known.arrived = end;
-            let total = known.len;
+            let total = known.len as u32;
             let result = self.upload_slice(known, set, slice);
             let has_arrived = result.is_ok();
             self.note(asset, all, set, result.map_err(UploadProblem::from));
             if has_arrived {
-                self.arrived.note(asset, end, total);
+                self.arrived.progress.push(InstanceUploadProgress {
+                    set: asset,
+                    uploaded: end as u32,
+                    total,
+                });
             }
         }
     }
@@ -527,9 +555,12 @@ impl<'a> Uploads<'a> {
         set: &InstanceSet,
         slice: Range<usize>,
     ) -> Result<(), CullError> {
-        self.target.show_arrived(known, set)?;
+        let target = &mut self.target;
+        target.show_arrived(known, set)?;
         let slice = core::slice::from_ref(&slice);
-        self.target.upload(known, set, [slice; 3])
+        target.upload_instances(known, set, slice)?;
+        target.upload_scales(known, set, slice)?;
+        target.upload_data(known, set, slice)
     }
 
     /// Tells the main world what has arrived.

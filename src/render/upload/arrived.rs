@@ -49,20 +49,9 @@ pub(in crate::render) struct UploadInbox(Arc<Mutex<Arrived>>);
 /// What has arrived in a frame.
 #[derive(Default)]
 pub(super) struct Arrived {
-    progress: Vec<InstanceUploadProgress>,
+    pub progress: Vec<InstanceUploadProgress>,
     /// Sets whose data the CPU no longer needs.
     pub complete: Vec<CompleteSet>,
-}
-
-impl Arrived {
-    /// Notes how many instances of a set have arrived.
-    pub fn note(&mut self, set: AssetId<InstanceSet>, uploaded: usize, total: usize) {
-        self.progress.push(InstanceUploadProgress {
-            set,
-            uploaded: uploaded as u32,
-            total: total as u32,
-        });
-    }
 }
 
 /// A set that has arrived completely.

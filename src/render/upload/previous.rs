@@ -62,7 +62,9 @@ pub(super) fn upload_with_previous(
                 .upload_previous(target.gpu.queue, known.id, first, data)?;
         }
     }
-    target.upload(known, set, [&instances, &scales, &data])?;
+    target.upload_instances(known, set, &instances)?;
+    target.upload_scales(known, set, &scales)?;
+    target.upload_data(known, set, &data)?;
     known.lineage = set.lineage();
     known.revision = set.revision();
     known.len = set.len();

@@ -34,21 +34,44 @@ impl UploadTarget<'_> {
         Ok(())
     }
 
-    /// Uploads ranges of instances, ranges of scales if the set has them, and the data of ranges of
-    /// instances if it has data.
-    pub fn upload(
+    /// Uploads ranges of instances.
+    pub fn upload_instances(
         &mut self,
         known: &SetOnGpu,
         set: &InstanceSet,
-        [instances, scales, data]: [&[Range<usize>]; 3],
+        ranges: &[Range<usize>],
     ) -> Result<(), CullError> {
-        let (store, queue) = (self.culler.store_mut(), self.gpu.queue);
-        let instances = rows(set.packed(), 1, instances);
-        store.upload_parts(queue, known.id, instances)?;
-        let scales = rows(set.scale_floats(), set.scale_kind().floats(), scales);
-        store.upload_scale_parts(queue, known.id, scales)?;
-        let data = rows(set.data_words(), set.data_size() / 4, data);
-        store.upload_data_parts(queue, known.id, data)
+        let part = |range: &Range<usize>| (range.start, &set.packed()[range.clone()]);
+        let (store, parts) = (self.culler.store_mut(), ranges.iter().map(part));
+        store.upload_parts(self.gpu.queue, known.id, parts)
+    }
+
+    /// Uploads ranges of scales, if the set has them.
+    pub fn upload_scales(
+        &mut self,
+        known: &SetOnGpu,
+        set: &InstanceSet,
+        ranges: &[Range<usize>],
+    ) -> Result<(), CullError> {
+        let (all, floats) = (set.scale_floats(), set.scale_kind().floats());
+        let part =
+            |range: &Range<usize>| (range.start, &all[range.start * floats..range.end * floats]);
+        let (store, parts) = (self.culler.store_mut(), ranges.iter().map(part));
+        store.upload_scale_parts(self.gpu.queue, known.id, parts)
+    }
+
+    /// Uploads the data of ranges of instances, if the set has data.
+    pub fn upload_data(
+        &mut self,
+        known: &SetOnGpu,
+        set: &InstanceSet,
+        ranges: &[Range<usize>],
+    ) -> Result<(), CullError> {
+        let (all, words) = (set.data_words(), set.data_size() / 4);
+        let part =
+            |range: &Range<usize>| (range.start, &all[range.start * words..range.end * words]);
+        let (store, parts) = (self.culler.store_mut(), ranges.iter().map(part));
+        store.upload_data_parts(self.gpu.queue, known.id, parts)
     }
 
     /// Has the engine copy ranges to its instances of the previous frame.
@@ -61,19 +84,6 @@ impl UploadTarget<'_> {
             .store_mut()
             .keep_previous(self.gpu, known.id, ranges)
     }
-}
-
-/// What ranges of instances have of a channel with this many numbers per instance.
-fn rows<'a, T>(
-    channel: &'a [T],
-    numbers: usize,
-    ranges: &'a [Range<usize>],
-) -> impl Iterator<Item = (usize, &'a [T])> + Clone {
-    let row = move |range: &Range<usize>| {
-        let row = range.start * numbers..range.end * numbers;
-        (range.start, &channel[row])
-    };
-    ranges.iter().map(row)
 }
 
 /// The channels of a set that is uploaded.
