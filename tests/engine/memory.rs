@@ -284,26 +284,6 @@ fn an_arena_follows_the_rows_that_are_awake_and_loses_nothing() {
     );
 }
 
-/// Half of an arena is more than enough for long: then it becomes smaller, once.
-#[test]
-fn an_arena_that_is_twice_too_large_for_long_becomes_smaller() {
-    let gpu = gpu();
-    let (sets, len, views) = (300u64, 200u32, 1u32);
-    let mut culler = culler_of_sets(gpu, sets, len);
-    let mut run = |awake, frames| {
-        let frame = frame_of_sets(sets, views, |set| u128::from(set >= awake));
-        (0..frames).for_each(|_| run_frame(&mut culler, gpu, &frame));
-        culler.survivor_capacity()
-    };
-    let all = run(300, 1);
-    assert_eq!(run(140, 100), all, "it becomes smaller at once");
-    assert_eq!(run(300, 1), all);
-    assert_eq!(run(140, 100), all, "the frame in between is forgotten");
-    let small = run(140, 100);
-    assert_eq!(small, (140 * u64::from(len) * 3 / 2).next_multiple_of(64));
-    assert_eq!(run(140, 200), small);
-}
-
 #[test]
 fn every_buffer_is_in_the_documentation() {
     let docs = std::fs::read_to_string(concat!(

@@ -5,7 +5,6 @@ use crate::cull::{
     compaction::Arena as ArenaKind,
     gpu::{buffer::Growable, on_demand::RetryTimer},
     plan::BatchPlan,
-    policy::KEEP_FRAMES,
 };
 use wgpu::{Buffer, BufferUsages, Device};
 
@@ -56,17 +55,12 @@ impl ArenaNeeds {
         self.max.clamp(1, self.first.min(self.limit).max(1))
     }
 
-    /// Whether one of so many equal parts of `held` ids is more than enough.
-    fn is_below(self, held: u64, parts: u64) -> bool {
-        held > self.max.saturating_mul(parts)
-    }
-
     /// The size that an arena of `held` ids must have now; `None` if it stays.
     ///
     /// It follows the rows that are awake: with a slack of a half, because rows wake one after the
-    /// other; and it becomes smaller if a quarter is enough, or a half in a `calm` arena.
-    fn size(self, held: u64, calm: bool) -> Option<u64> {
-        let is_too_large = held > SMALL && self.is_below(held, if calm { 2 } else { 4 });
+    /// other; and it becomes smaller only if a quarter is enough.
+    fn size(self, held: u64) -> Option<u64> {
+        let is_too_large = held > SMALL && held > self.max.saturating_mul(4);
         if self.min_size() <= held && !is_too_large {
             return None;
         }
@@ -84,8 +78,6 @@ pub(in crate::cull) struct SurvivorArena {
     pub capacity: u32,
     /// Number of ids that it must hold so that no survivor can be lost ([`max_ids`]).
     pub max: u64,
-    /// Frame since which half of it is more than enough.
-    roomy_since: Option<u64>,
     /// Runs if the device refused a larger one.
     retry: RetryTimer,
 }
@@ -98,7 +90,6 @@ impl SurvivorArena {
             array: Growable::new(device, "gpu_culling survivors", usage),
             capacity: 0,
             max: 0,
-            roomy_since: None,
             retry: RetryTimer::default(),
         }
     }
@@ -122,10 +113,7 @@ impl SurvivorArena {
     pub fn fit(&mut self, device: &Device, needs: ArenaNeeds, now: u64) -> Result<bool, CullError> {
         self.max = needs.max;
         let held = u64::from(self.capacity);
-        let is_roomy = needs.is_below(held, 2);
-        self.roomy_since = is_roomy.then(|| self.roomy_since.unwrap_or(now));
-        let is_calm = (self.roomy_since).is_some_and(|since| now >= since + KEEP_FRAMES);
-        match needs.size(held, is_calm) {
+        match needs.size(held) {
             Some(size) if size < held => {
                 let replaced = self.array.replace(device, size * 4).is_ok();
                 if replaced {
@@ -197,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_arena_follows_what_is_awake() {
-        let size = |max, held| ArenaNeeds { max, ..NEEDS }.size(held, false);
+        let size = |max, held| ArenaNeeds { max, ..NEEDS }.size(held);
         assert_eq!(size(0, 0), Some(SMALL));
         assert_eq!(size(100_000, SMALL), Some(150_000));
         assert_eq!(size(150_000, 150_000), None);
@@ -208,21 +196,17 @@ mod tests {
         assert_eq!(size(249_999, 1_000_000), Some(374_998));
         assert_eq!(size(0, 1_000_000), Some(SMALL));
         assert_eq!(size(0, SMALL), None);
-        let calm = |max, held| ArenaNeeds { max, ..NEEDS }.size(held, true);
-        assert_eq!(calm(500_000, 1_000_000), None);
-        assert_eq!(calm(499_999, 1_000_000), Some(749_998));
-        assert_eq!(calm(SMALL / 4, SMALL), None);
         let few = ArenaNeeds {
             max_of_all: 100,
             ..NEEDS
         };
-        assert_eq!(few.size(0, false), Some(100), "few instances take little");
+        assert_eq!(few.size(0), Some(100), "few instances take little");
         assert_eq!(
             ArenaNeeds {
                 max_of_all: 0,
                 ..few
             }
-            .size(0, false),
+            .size(0),
             Some(1)
         );
     }
@@ -235,9 +219,9 @@ mod tests {
             first: 10_000,
             limit: 400_000,
         };
-        assert_eq!(needs.size(0, false), Some(10_000));
-        assert_eq!(needs.size(10_000, false), None);
-        assert_eq!(needs.size(400_000, false), None);
+        assert_eq!(needs.size(0), Some(10_000));
+        assert_eq!(needs.size(10_000), None);
+        assert_eq!(needs.size(400_000), None);
     }
 
     proptest! {
@@ -250,12 +234,10 @@ mod tests {
             let mut held = 0;
             for (max, more) in maxes {
                 let needs = ArenaNeeds { max, max_of_all: max + more, first, limit };
-                for calm in [false, true] {
-                    held = needs.size(held, calm).unwrap_or(held);
-                    prop_assert!(held >= max.min(first).min(limit));
-                    prop_assert!((1..=limit).contains(&held));
-                    prop_assert_eq!(needs.size(held, calm), None);
-                }
+                held = needs.size(held).unwrap_or(held);
+                prop_assert!(held >= max.min(first).min(limit));
+                prop_assert!((1..=limit).contains(&held));
+                prop_assert_eq!(needs.size(held), None);
             }
         }
     }
