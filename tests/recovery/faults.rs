@@ -363,6 +363,8 @@ fn kernels_that_are_not_built_are_done_without() {
 /// The camera draws all the time; a software adapter takes long for shadows.
 #[test]
 fn memory_that_was_full_for_a_while_is_asked_for_again() {
+    // Faults are of all threads.
+    let _alone = Log::start();
     let (mut stage, props) = stage();
     play(&mut stage, &props);
     let expected = stage.picture();
