@@ -1,7 +1,7 @@
 //! The hills of the example `gltf_forest`, with a tree of 20,000 triangles on each place: bark and
 //! masked leaves, which are two parts. Both have coarser levels: fewer leaves and branches, which
-//! are wider. Those of the leaves are made with `LodSettings::foliage`, those of the bark are such
-//! as generators of trees make. The camera turns.
+//! are wider. `LodSettings::foliage` makes the levels of the leaves. The levels of the bark are
+//! such as generators of trees make. The camera turns.
 
 #[path = "../../../examples/gltf_forest.rs"]
 #[allow(dead_code, reason = "the app of the example is not run here")]
